@@ -42,14 +42,24 @@ struct WinogradWork {
 };
 WinogradWork WinogradWorkOf(const schedule::Convolution& conv, int64_t size);
 
-// Chooses the size of the tiles, takes the step and returns the size. Inlines the padding of the data into the patches
-// and, unless `out` is `stage`, `stage` itself into `out`: then `stage` no longer exists, and `out` reads the sums that
-// are transformed back ("<stage>y").
-absl::StatusOr<int64_t> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
-                                      const std::string& prefix, int64_t preferred);
+// The stages that the step adds for a convolution, by name. A patch of the data is transformed along one dimension,
+// then along the other; the products of all patches are a matrix product for each element of a patch; their sums are
+// transformed back along one dimension, then along the other.
+struct WinogradStages {
+  int64_t size = 0;                       // outputs along the edge of a tile
+  std::string patches;                    // of the data, padded
+  std::string half_transformed_patches;   // along one dimension
+  std::string transformed_patches;        // along both
+  std::string products;                   // sums over the channels
+  std::string half_transformed_products;  // along one dimension
+  std::string outputs;                    // along both: tiles of size x size
+};
 
-// The name of the stage of the products, which the step adds for `stage`.
-inline std::string ProductsOf(const std::string& stage) { return stage + "m"; }
+// Chooses the size of the tiles, takes the step and returns its stages. Inlines the padding of the data into the
+// patches and, unless `out` is `stage`, `stage` itself into `out`: then `stage` no longer exists, and `out` reads
+// `outputs`.
+absl::StatusOr<WinogradStages> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
+                                             const std::string& prefix, int64_t preferred);
 
 // The number of outputs of the convolution for one filter.
 int64_t PixelsOf(const schedule::Convolution& conv);

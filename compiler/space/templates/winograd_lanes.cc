@@ -61,12 +61,11 @@ class WinogradLanes {
         whole_(sketch.Get(stage_).stage) {}
 
   absl::Status Run() {
-    HONE_ASSIGN_OR_RETURN(size_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
+    HONE_ASSIGN_OR_RETURN(stages_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
     HONE_RETURN_IF_ERROR(Output());
     HONE_RETURN_IF_ERROR(Input());
-    const std::string products = ProductsOf(stage_);
-    HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(products));
-    return ScheduleLaneTile(sketch_, products, sums, prefix_);
+    HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(stages_.products));
+    return ScheduleLaneTile(sketch_, stages_.products, sums, prefix_);
   }
 
  private:
@@ -78,23 +77,23 @@ class WinogradLanes {
     for (const ir::Axis& axis : conv_.batch) around.push_back(Axis(out_, PlaceOf(whole_, axis)));
     for (const ir::Axis& axis : conv_.out) {
       const std::string name = Axis(out_, PlaceOf(whole_, axis));
-      HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch_.Split(name, size_, Tail::kMask));
+      HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch_.Split(name, stages_.size, Tail::kMask));
       around.push_back(tile.outer);
       inside.push_back(tile.inner);
     }
     around.push_back(Axis(out_, PlaceOf(whole_, conv_.filter)));
     HONE_ASSIGN_OR_RETURN(const std::string lane, Spread("out_lanes", around, inside));
-    HONE_RETURN_IF_ERROR(Transform(stage_ + "y", lane));
-    return Transform(stage_ + "q", lane);
+    HONE_RETURN_IF_ERROR(Transform(stages_.outputs, lane));
+    return Transform(stages_.half_transformed_products, lane);
   }
 
   // Each lane transforms a patch of one channel.
   absl::Status Input() {
-    const std::string v = stage_ + "v";
+    const std::string& v = stages_.transformed_patches;
     HONE_ASSIGN_OR_RETURN(const std::string lane,
                           Spread("in_lanes", {Axis(v, 2), Axis(v, 3)}, {Axis(v, 0), Axis(v, 1)}));
-    HONE_RETURN_IF_ERROR(Transform(stage_ + "r", lane));
-    return Transform(stage_ + "d", lane);
+    HONE_RETURN_IF_ERROR(Transform(stages_.half_transformed_patches, lane));
+    return Transform(stages_.patches, lane);
   }
 
   // Distributes the loops `around` over groups and lanes, the last loop fastest, and unrolls the loops `inside`.
@@ -127,7 +126,7 @@ class WinogradLanes {
   const std::string out_, stage_, prefix_;
   const Convolution conv_;
   const ir::Stage whole_;  // the convolution as it was before any step
-  int64_t size_ = 0;
+  WinogradStages stages_;
 };
 
 }  // namespace

@@ -103,7 +103,7 @@ class WinogradTile {
   }
 
   absl::Status Run() {
-    HONE_ASSIGN_OR_RETURN(size_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
+    HONE_ASSIGN_OR_RETURN(stages_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
     ChooseBlocks();
     HONE_RETURN_IF_ERROR(Output());
     if (block_tiles_ == 0) HONE_RETURN_IF_ERROR(Input());
@@ -115,7 +115,7 @@ class WinogradTile {
   // Chooses whether a block of tiles passes through all stages while it is in a core's second cache, and its size.
   void ChooseBlocks() {
     const target::Target& target = sketch_.target;
-    const WinogradWork work = WinogradWorkOf(conv_, size_);
+    const WinogradWork work = WinogradWorkOf(conv_, stages_.size);
     const int64_t most = BlockTilesMax(work, target);
     if (most == 0) return;
     const int64_t preferred = PrefersBlocks(work, target) ? 1 : 0;
@@ -132,7 +132,7 @@ class WinogradTile {
     for (const size_t d : batch_) around.push_back(Axis(out_, d));
     std::vector<std::string> inside;  // loops over the outputs of one tile
     for (size_t i = 0; i < 2; ++i) {
-      HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch_.Split(Axis(out_, plane_[i]), size_, Tail::kMask));
+      HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch_.Split(Axis(out_, plane_[i]), stages_.size, Tail::kMask));
       around.push_back(tile.outer);
       inside.push_back(tile.inner);
     }
@@ -152,19 +152,20 @@ class WinogradTile {
     } else {
       HONE_RETURN_IF_ERROR(Share(tiles, "out_tiles"));
     }
-    HONE_RETURN_IF_ERROR(Transform(stage_ + "y", filter.outer));
-    return Transform(stage_ + "q", filter.outer);
+    HONE_RETURN_IF_ERROR(Transform(stages_.outputs, filter.outer));
+    return Transform(stages_.half_transformed_products, filter.outer);
   }
 
   absl::Status Products() {
-    const std::string products = ProductsOf(stage_);
+    const std::string& products = stages_.products;
     HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(products));
     if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{products, block_loop_}));
     return ScheduleRegisterTile(sketch_, products, sums, prefix_);
   }
 
   absl::Status Input() {
-    const std::string v = stage_ + "v", tile = Axis(v, 2);
+    const std::string& v = stages_.transformed_patches;
+    const std::string tile = Axis(v, 2);
     if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{v, block_loop_}));
     const int64_t width = WidthFor(conv_.channel.extent);
     HONE_ASSIGN_OR_RETURN(const SplitLoops channel,
@@ -173,8 +174,8 @@ class WinogradTile {
     for (size_t d = 0; d < 2; ++d) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(v, d), ir::LoopKind::kUnrolled}));
     HONE_RETURN_IF_ERROR(Vectorize(channel.inner, width));
     if (block_tiles_ == 0) HONE_RETURN_IF_ERROR(Share(tile, "in_tiles"));
-    HONE_RETURN_IF_ERROR(Transform(stage_ + "r", channel.outer));
-    return Transform(stage_ + "d", channel.outer);
+    HONE_RETURN_IF_ERROR(Transform(stages_.half_transformed_patches, channel.outer));
+    return Transform(stages_.patches, channel.outer);
   }
 
   // Computes the stage of one tile at loop `at`: the two middle axes are unrolled, the last is a vector.
@@ -219,7 +220,7 @@ class WinogradTile {
   const Convolution conv_;
   std::vector<size_t> batch_;  // positions of axes of the output
   size_t plane_[2], filter_;
-  int64_t size_ = 0;
+  WinogradStages stages_;
   int64_t block_tiles_ = 0;  // 0: every stage runs over all tiles
   std::string block_loop_;
 };
@@ -259,16 +260,19 @@ WinogradWork WinogradWorkOf(const Convolution& conv, int64_t size) {
   return work;
 }
 
-absl::StatusOr<int64_t> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
-                                      const std::string& prefix, int64_t preferred) {
+absl::StatusOr<WinogradStages> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
+                                             const std::string& prefix, int64_t preferred) {
   const int64_t size =
       sketch.chooser.OneOf(prefix + "winograd", {std::begin(kWinogradSizes), std::end(kWinogradSizes)}, preferred);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Winograd{stage, size}));
-  for (const std::string& padding : OwnProducers(sketch.state, sketch.Get(stage + "d").stage)) {
+  WinogradStages stages = {
+      size,        stage + "d", stage + "r", stage + "v",
+      stage + "m", stage + "q", stage + "y"};  // the letters of the step (schedule/steps/winograd.cc)
+  for (const std::string& padding : OwnProducers(sketch.state, sketch.Get(stages.patches).stage)) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Inline{padding}));
   }
   if (out != stage) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Inline{stage}));
-  return size;
+  return stages;
 }
 
 bool FitsWinograd(const schedule::State& state, const ir::Stage& stage) {
