@@ -106,10 +106,10 @@ std::vector<std::string> RowReductions(const Sketch& sketch, const Rows& rows) {
 absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t lanes, int64_t levels) {
   const ir::Axis longest = LongestReduceAxis(sketch.Get(stage).stage);
   if (longest.extent < 2) return absl::OkStatus();
-  const int64_t partials = std::min(lanes, longest.extent);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
-  if (levels == 1 || partials <= kSecondLevel) return absl::OkStatus();
-  return sketch.Do(schedule::Rfactor{stage, longest.name + "y", kSecondLevel, true});
+  const int64_t count = std::min(lanes, longest.extent);
+  HONE_ASSIGN_OR_RETURN(const Partials partials, sketch.Rfactor({stage, longest.name, count, true}));
+  if (levels == 1 || count <= kSecondLevel) return absl::OkStatus();
+  return sketch.Rfactor({stage, partials.axis, kSecondLevel, true}).status();
 }
 
 // A stage whose result comes from a lane reduction (shuffles). `parts` is the stage of the partial results, one per
@@ -129,11 +129,14 @@ absl::StatusOr<std::vector<LaneReduced>> SplitForLaneReductions(Sketch& sketch, 
       HONE_RETURN_IF_ERROR(SplitReduction(sketch, stage, lanes, 1));
       continue;
     }
-    const int64_t partials = std::min(lanes, longest.extent) / width * width;
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
-    const std::string parts = PartialResultsOf(sketch, stage);
-    if (partials > width) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name + "y", width, false}));
-    lane_reduced.push_back({partials > width ? PartialResultsOf(sketch, stage) : stage, parts});
+    const int64_t count = std::min(lanes, longest.extent) / width * width;
+    HONE_ASSIGN_OR_RETURN(const Partials lane_partials, sketch.Rfactor({stage, longest.name, count, true}));
+    std::string reduced = stage;
+    if (count > width) {
+      HONE_ASSIGN_OR_RETURN(const Partials warp_partials, sketch.Rfactor({stage, lane_partials.axis, width, false}));
+      reduced = warp_partials.stage;
+    }
+    lane_reduced.push_back({std::move(reduced), lane_partials.stage});
   }
   return lane_reduced;
 }
