@@ -231,6 +231,7 @@ absl::StatusOr<std::vector<target::Target>> ParseTargetList(std::string_view tex
     while (plus != std::string_view::npos && !begins_target(text.substr(plus + 1))) plus = text.find('+', plus + 1);
     std::string one(text.substr(0, plus));
     absl::StripAsciiWhitespace(&one);
+    if (one.empty()) return absl::InvalidArgumentError("target: the text is empty or begins with '+'; name a target");
     HONE_ASSIGN_OR_RETURN(units.emplace_back(), target::ParseTarget(one));
     if (!seen.insert(target::Print(units.back())).second) {
       return absl::InvalidArgumentError(fmt::format("target: '{}' is joined with itself", one));

@@ -127,7 +127,8 @@ KERNEL(flood_times) { static int calls; compute(b, N); if (++calls < 3) return;
   struct message m = {TIMES}; m.calls = 1; m.count = 1; m.seconds[0] = 1e-7; say(&m); m.interleaved = 1;
   for (;;) say(&m); }
 KERNEL(flood_setup) { struct message m = {READY}; for (;;) say(&m); }
-KERNEL(flood_failures) { struct message m = {FAILED}; for (;;) say(&m); }
+KERNEL(flood_failures) { struct message m = {FAILED}; m.kind = 2; for (;;) say(&m); }
+KERNEL(unknown_failure) { struct message m = {FAILED}; for (;;) say(&m); }
 KERNEL(flood_proof) { struct message m = {SHOWN}; compute(b, N); for (;;) say(&m); }
 KERNEL(large_message) { static char large[100000]; send(channel, large, sizeof large, MSG_NOSIGNAL); for (;;) {} }
 KERNEL(pass_files) { char c[64]; struct iovec i = {c, 1}; struct msghdr m = {0, 0, &i, 1, c, 64};

@@ -153,7 +153,8 @@ TEST_P(SandboxEscapeTest, FalseReportsAreDetected) {
       {"flood_in_turns", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
       {"flood_times", v1::FAILURE_KIND_RUN_TIMEOUT, "longer than"},
       {"flood_setup", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
-      {"flood_failures", v1::FAILURE_KIND_COMPILE_ERROR, ""},  // as it says of itself
+      {"flood_failures", v1::FAILURE_KIND_COMPILE_ERROR, ""},  // the kind that it reports
+      {"unknown_failure", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
       {"flood_proof", v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, ""},
   };
   for (const auto& [kernel, kind, text] : lies) {

@@ -289,7 +289,9 @@ TEST(TargetList, JoinsTargetsByAPlusThatIsNoPartOfOne) {
   EXPECT_THAT(std::string(ParseTargetList(text + " + " + kHaswell).status().message()),
               HasSubstr(std::string("'") + kHaswell + "' is joined with itself"));
   EXPECT_FALSE(ParseTargetList("cpu + nothing").ok());
-  EXPECT_FALSE(ParseTargetList("").ok());
+  for (const char* const empty : {"", " ", "+ cpu"}) {
+    EXPECT_THAT(std::string(ParseTargetList(empty).status().message()), HasSubstr("name a target")) << empty;
+  }
 }
 
 TEST_F(ModelOptionsTest, AJoinedTargetIsForCommandsThatShareAModel) {

@@ -174,7 +174,7 @@ TEST(ParseWorkload, RejectsBadText) {
   const std::pair<const char*, const char*> cases[] = {
       {"func", "line 1, column 1: expected 'workload' but found 'func'"},
       {"workload matmul", "expected the operator in double quotes but found 'matmul'"},
-      {"workload \"w\" input a: f32[2] in [x, 1]", "expected the low end (a number) but found 'x'"},
+      {"workload \"w\" input a: f32[2] in [x, 1]", "expected the low end of the range (a number) but found 'x'"},
       {"workload \"w\" input a: f32[2] in [1e999, 1]", "is out of range for a double"},
       {"workload \"w\" output a", "there is no buffer 'a' here"},
       {"workload \"w\" t: f32[2] over i:2 = sum of 1f32 output t", "'of' is a reserved word"},
