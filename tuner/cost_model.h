@@ -60,8 +60,9 @@ class BoostedModel : public CostModel {
   // Trains a correction of `prior`. FailedPrecondition: fewer than 16 samples have a time. Internal: XGBoost failed.
   static absl::StatusOr<std::unique_ptr<BoostedModel>> Train(std::span<const Sample> samples, const Options& options,
                                                              std::shared_ptr<const CostModel> prior);
-  // Writes a model whose prior is the analytic model to bytes, and reads it. FailedPrecondition: the model was trained
-  // on another number of features. Internal: XGBoost cannot read it.
+  // Writes the model to bytes, without its prior, and reads it. The read model's prior is always the analytic model, so
+  // save only models that were trained with that one. FailedPrecondition: the model was trained on another number of
+  // features. Internal: XGBoost cannot read it.
   absl::StatusOr<std::string> Save() const;
   static absl::StatusOr<std::unique_ptr<BoostedModel>> Load(std::string_view bytes);
   ~BoostedModel() override;

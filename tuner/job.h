@@ -37,6 +37,7 @@ struct TimeSpent {
   int64_t drawn = 0, illegal = 0, repeated = 0;                                  // candidates
 };
 
+// The progress of a job. The counts and times include earlier attempts, except WorkloadProgress::trials.
 struct Progress {
   int64_t trials = 0;                       // candidates with an outcome, failed ones included
   std::map<FailureKind, int64_t> failed;    // number of failed candidates by kind

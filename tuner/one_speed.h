@@ -10,7 +10,8 @@
 
 namespace hone::tuner {
 
-// Scales all times in `past`, which must be in the order measured, to the speed at which the winner was timed last.
+// Scales the times in `past`, which must be in the order measured, to the speed at which the winner was timed last.
+// Trials without a batch id belong to no known visit, so their times stay as they are.
 // The device's speed factor in a visit follows from the schedules that an earlier visit timed too. In a confirmation it
 // is that of the default schedule, because no lucky time selected it. Otherwise it is the median over these schedules.
 // If there is only one, and it is not the default, it is taken for the incumbent (SpeedFactor::Update), which may find

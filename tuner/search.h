@@ -86,8 +86,9 @@ class Search {
   void Withdraw(const std::string& schedule);
   // Excludes a schedule: its times are dropped, so it is neither the best nor a parent of other candidates.
   void Exclude(const std::string& schedule);
-  // Appends all outcomes as samples with that workload number. The samples point into this object; they are valid until
-  // the next call of a member that is not const.
+  // Appends all candidates with an outcome as samples with that workload number. Those without a time, such as failed
+  // and excluded ones, have no seconds. The samples point into this object; they are valid until the next call of a
+  // member that is not const.
   void CollectSamples(int workload, std::vector<Sample>* samples) const;
   // Frees the decisions of all candidates but the fastest, which are the only ones that are varied. Decisions with
   // their options take most of the search's memory.

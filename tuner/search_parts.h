@@ -29,8 +29,8 @@ struct SearchParts {
 // The job option that names the parts to leave out.
 inline constexpr std::string_view kWithoutOption = "without";
 
-// All parts without the named ones. names: members of SearchParts separated by commas, or "all". InvalidArgument: a
-// name is unknown; the message lists the known ones.
+// All parts without the named ones. names: members of SearchParts separated by commas without spaces, or "all".
+// InvalidArgument: a name is unknown, or `names` is empty; the message lists the known ones.
 absl::StatusOr<SearchParts> PartsWithout(std::string_view names);
 // The names of all parts: "preferred, relatives, ..."
 std::string PartNames();

@@ -109,7 +109,7 @@ std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, La
                                        const Outcomes& outcomes, const std::string& id);
 
 // Takes in the outcomes of a visit's proposals, whose times are divided by `speed_factor`. Proposals without an outcome
-// are withdrawn.
+// are withdrawn. Task::trials is counted by the tuning loop, not here.
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double speed_factor);
 
 // Takes in a confirmation. records::FindWinner decides which finalist becomes the best. It is confirmed if it was

@@ -49,7 +49,7 @@ class TaskScheduler {
   // is closed.
   void Finish(size_t task, std::optional<double> best_seconds);
   // Takes back the round that was just begun, which has no candidates. The task gets no round until another of its
-  // rounds is finished.
+  // rounds is finished. If none is open it never gets one again, so use Close then.
   void Hold(size_t task);
   // Excludes the task from all further rounds.
   void Close(size_t task) { states_[task].closed = true; }

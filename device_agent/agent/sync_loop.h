@@ -50,12 +50,13 @@ struct SelfCheck {
   absl::Duration interval = absl::Minutes(10);
 };
 
-// The golden kernel, measured on the device between batches, by the device's worker thread.
+// The golden kernel, measured on the device by the device's worker thread when no batch runs. It is measured at the
+// start, after each self-test and each failed batch, when the tracker asks, and between batches.
 struct GoldenCheck {
   // `number` becomes v1::GoldenCheck.number. Returns soon once a stop is requested. Empty: no golden kernel for this
   // device.
   std::function<v1::GoldenCheck(uint64_t number, const std::stop_token&)> run;
-  absl::Duration interval = absl::Minutes(1);  // the shortest time between two checks while batches are measured
+  absl::Duration interval = absl::Minutes(1);  // between batches: a check is due if the last one is so long ago
 };
 
 struct ServedDevice {

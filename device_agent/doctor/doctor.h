@@ -18,6 +18,8 @@ struct DoctorOptions {
   bool renews_certificate = false;  // whether the program renews its certificate, as an agent does
 };
 
+// Makes all checks. Without an identity in the folder, the finding is a note, and the tracker is not asked. A tracker
+// that does not answer takes some seconds.
 std::vector<Finding> Examine(const DoctorOptions& options);
 
 bool IsAllFine(const std::vector<Finding>& findings);  // no kBad; notes are fine

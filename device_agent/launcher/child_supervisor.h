@@ -34,9 +34,11 @@ struct ChildEnd {
 class ChildSupervisor {
  public:
   struct Options {
-    double kill_at = 0;   // SecondsNow by which the child must have ended
-    double deadline = 0;  // SecondsNow before which the child times all candidates that still fit
-    int cancel_fd = -1;   // readable when the visit is to end; -1: never
+    double kill_at = 0;  // SecondsNow by which the child must have ended
+    // SecondsNow at which the visit ends. A child may report kDone with candidates left only if the next one might not
+    // fit before.
+    double deadline = 0;
+    int cancel_fd = -1;  // readable when the visit is to end; -1: never
     // Shared with the child; null for a building child, which has no results.
     ResultMemory* result_memory = nullptr;
     // The reference's outputs, laid out as ComputeDataLayout says. Null: the child computes them, and only guard zones

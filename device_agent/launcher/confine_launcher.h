@@ -12,8 +12,9 @@
 
 namespace hone::agent {
 
-// Finds the strongest system call filter that this system supports, by forking children that try each. Only a trial
-// shows whether the system gives a listener, and whether the listener can let a call continue.
+// Finds the strongest system call filter that this process's children can have, by forking children that try each.
+// ConfineLauncher calls it after the other layers, which may affect the result. The process must have one thread. Only
+// a trial shows whether the system gives a listener, and whether the listener can let a call continue.
 CallFilter DetectCallFilter(const SandboxPolicy& policy);
 
 struct Confinement {

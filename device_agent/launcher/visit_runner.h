@@ -28,7 +28,7 @@ class VisitRunner {
   struct Options {
     int64_t memory_limit = 0;  // bytes of address space of one child; 0: no limit
     int64_t cache_bytes = 512ll << 20;
-    CallFilter filter = CallFilter::kListener;  // for children; kNone: they run without a filter
+    CallFilter filter = CallFilter::kListener;  // for children; kNone: they run even if they get no filter
     double grace_seconds = 3;                   // for a kernel that runs when the time of its visit is over
     std::vector<int> cpus;                      // for this process and its children; empty: any
   };
@@ -41,8 +41,8 @@ class VisitRunner {
   VisitResult Run(const VisitBatch& batch, int cancel_fd);
 
   // Starts as many children as the last visit used, two at most, and waits until their devices are started. Must not
-  // run while another process measures on this host. The next visit ends those that it does not need. False: one did
-  // not start.
+  // run while another process measures on this host. The next visit ends those that it does not need. False: a forked
+  // child did not start its device; the others are kept. A child that cannot be forked is left out.
   bool PrestartChildren();
 
  private:

@@ -63,7 +63,8 @@ class ControlGroups {
   // Moves this process back if it can. Otherwise the next TakeOver of the group removes what is left.
   ~ControlGroups();
 
-  // Creates an empty group. `name` is a file name, unique in this process.
+  // Creates an empty group. `name` is a file name, unique among the living groups of this process. An existing folder
+  // of that name is used again. A limit that cannot be set is no error; ControlGroup::failed_limits names it.
   absl::StatusOr<ControlGroup> Make(const std::string& name, const GroupLimits& limits) const;
 
  private:

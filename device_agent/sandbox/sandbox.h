@@ -34,7 +34,8 @@ struct SandboxPolicy {
   // `readable`, plus the system's libraries, which the loader needs for an artifact, and the files that describe the
   // CPUs.
   std::vector<std::string> AllReadable() const;
-  // This policy, with read and write access to the path `part` ("/proc", "/proc/self") if writes_thread_names is set.
+  // This policy. If writes_thread_names is set, `part` ("/proc", "/proc/self") is added to `readable` and `nodes`,
+  // which gives read and write access to it.
   SandboxPolicy WithProc(const char* part) const;
 };
 
@@ -61,7 +62,8 @@ struct SandboxLayer {
 };
 std::string_view Name(Layer layer);  // "system-calls"
 
-// The levels that a farm can require. Each includes the levels before it.
+// The levels that a farm can require. Each includes the levels before it. A requirement may be met by either of two
+// layers: kFiles or kLandlock, for example. docs/SANDBOX.md lists them.
 enum class SandboxLevel : int32_t {
   kNone,    // no layer is required
   kFilter,  // filtered system calls, no privileges
@@ -69,9 +71,10 @@ enum class SandboxLevel : int32_t {
 };
 std::string_view Name(SandboxLevel level);  // "wall"
 std::optional<SandboxLevel> ParseSandboxLevel(std::string_view name);
-SandboxLevel LevelOf(const std::vector<SandboxLayer>& layers);
+SandboxLevel LevelOf(const std::vector<SandboxLayer>& layers);  // the highest level whose requirements are all met
 bool Holds(const std::vector<SandboxLayer>& layers, Layer layer);
-// Names the layers that `level` requires and `layers` lacks; empty if none.
+// Names what `level` requires and no layer that holds provides, with the layers' details: "files (no mount) or
+// landlock". Empty: the level is reached.
 std::string MissingLayers(const std::vector<SandboxLayer>& layers, SandboxLevel level);
 
 struct ChildLimits {

@@ -42,10 +42,11 @@ enum class CallFilter {
   kListener,  // the holder of the listener decides; without a listener as kSignal
 };
 
-// Installs the filter in this process and all processes that it starts. channel: the only socket that they may use.
-// driver: calls of the device's driver, allowed at any time. If there are any, the calls of setup stay allowed too,
-// because drivers need them at any time; else they are allowed until the end of setup. Returns the listener, which must
-// be sent to the launcher, or -1 if a forbidden call raises SIGSYS. kUnavailable: no filter is possible.
+// Installs the filter in this process and all processes that it starts. kSignal is also the fallback for kListener, and
+// is tried for kNone too. channel: the only socket that they may use. driver: calls of the device's driver, allowed at
+// any time. If there are any, the calls of setup stay allowed too, because drivers need them at any time; else they are
+// allowed until the end of setup. Returns the listener, which must be sent to the launcher, or -1 if a forbidden call
+// raises SIGSYS. kUnavailable: no filter is possible.
 absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel);
 
 // Ends the setup phase for all threads: the calls that only setup needs are forbidden from then on. With a listener

@@ -81,7 +81,7 @@ struct VisitFailure {
 struct VisitTiming {
   std::vector<double> seconds;  // of one call, per repeat
   int64_t calls_per_repeat = 0;
-  int first_interleaved = 0;  // index into seconds
+  int first_interleaved = 0;  // index into seconds of the first repeat of interleaved rounds; without one: its size
   double max_error = 0;
 };
 
