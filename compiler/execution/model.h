@@ -35,8 +35,9 @@ struct ExecutionModel {
   // axis of the result is the innermost loop of each reduction, where the compiler vectorizes it. kLanes: the naive
   // schedule.
   schedule::Schedule (*reference_schedule)(const ir::Workload& workload, const target::Target& target);
-  // The steps for stages that prepare constants, after a space has scheduled all other stages; empty for kThreads. Such
-  // a stage runs once, so its speed does not matter.
+  // The steps that give one element per lane to every top-level stage that no step has touched; empty for kThreads.
+  // After a space has scheduled all other stages, these are the stages that prepare constants. They run once, so their
+  // speed does not matter.
   schedule::Schedule (*prepared_schedule)(const schedule::State& state, const target::Target& target);
   // With Effort::kReference (compiler/codegen), the back end vectorizes plain loops by itself. Kernels without a tuned
   // schedule are then compiled from the reference schedule with that effort, because it is faster than the naive one.

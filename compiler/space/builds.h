@@ -19,7 +19,8 @@ absl::Status BuildWinogradLanes(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildLaneTiles(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildLanes(const ir::Workload& workload, Sketch& sketch);
 
-// Schedules prepared stages, which run once before the kernel, with one element per lane. For targets with lanes.
+// Takes the steps of ExecutionModel::prepared_schedule: one element per lane for every top-level stage that no step has
+// touched. A build calls it last, when only the stages that prepare constants are left. Does nothing on CPUs.
 absl::Status SchedulePreparedStages(Sketch& sketch);
 
 }  // namespace hone::space

@@ -45,11 +45,13 @@ class Chooser {
       : given_(given), random_(random), hint_(hint) {}
 
   // Makes one decision: returns one of the options and appends the decision to decisions(). Aborts if there are no
-  // options; they must be distinct, in any order. If `preferred` is not an option, the nearest option stands for it.
+  // options; they must be distinct, in any order. If `preferred` is not an option, the nearest option stands for it. A
+  // repeated name is not detected.
   int64_t OneOf(std::string_view name, std::vector<int64_t> options, int64_t preferred);
 
-  // A tile size for an axis of `extent`, at most `limit`. The options are powers of two, divisors of the extent, and
-  // small sizes whose last tile wastes little. `preferred` is one of them if it wastes little.
+  // A tile size for an axis of `extent`, at most `limit`. The options are powers of two, divisors of the extent, small
+  // sizes whose last tile wastes little, and the smaller of `extent` and `limit`. `preferred` is one of them if its
+  // last tile wastes little.
   int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
 
   // The hint's tile size for an axis of an output with these extents; `fallback` if the hint is for other extents, or

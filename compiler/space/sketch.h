@@ -64,7 +64,8 @@ struct Sketch {
   absl::StatusOr<std::string> Recode(const std::string& buffer, const std::string& stage);
 
   const schedule::Nest& Get(const std::string& stage) const;  // the stage must exist
-  int64_t MaxExtent(const std::string& loop);                 // the loop must exist
+  // The most iterations of the loop; their number may depend on outer loops. The loop must exist.
+  int64_t MaxExtent(const std::string& loop);
 };
 
 }  // namespace hone::space

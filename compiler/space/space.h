@@ -62,17 +62,20 @@ inline constexpr std::string_view kSpaceDecision = "space";
 // Asks the chooser and writes the schedule. `fitting` must be ApplicableEntries(workload, target); callers compute it
 // once for all candidates. FailedPrecondition if no entry of the families applies, or if the decisions lead to an
 // illegal step or to too much memory. The latter is normal in a search. With the preferred decisions it is a bug of a
-// rule, and Default then tries the next entry.
+// rule, and Default then tries the next entry. Build does not lower the schedule, so execution::Lower may still refuse
+// it.
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families = {});
 
-// The decisions that each applying entry of the families prefers, given the hint. Entries whose preferred decisions
-// fail are left out. A hint for other extents than those of the workload's reductions changes nothing.
+// The decisions that each applying entry of the families prefers, given the hint. Entries for which Build fails with
+// them are left out; nothing is lowered. A hint for other extents than those of the workload's reductions changes
+// nothing.
 std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
                               Families families = {});
 
 // The untuned default: the preferred decisions of the first entry that can be lowered with them. If there is none, a
-// naive schedule without decisions, and a warning. It lowers the schedule, so it takes as long as one lowering.
+// naive schedule without decisions, and a warning. It lowers the default of each entry that it tries, normally only
+// one.
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target);
 
 }  // namespace hone::space

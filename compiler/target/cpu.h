@@ -18,7 +18,7 @@ namespace hone::target {
 struct ArchEntry {
   std::string_view word;                   // the first word of a target's text
   CodeKind code;                           // the kind of code that its CPUs run
-  std::string_view general;                // the CPU of the table that stands for all CPUs of the architecture
+  std::string_view general;                // the table's CPU for texts without -mcpu=; stands for all CPUs
   std::string_view title;                  // the name in messages
   std::array<std::string_view, 7> needed;  // features that all code for the architecture uses; empty entries are unused
   std::string_view needed_title;           // these features in messages
@@ -61,7 +61,8 @@ constexpr ArchEntry EntryOf(Arch arch) {
   return {};
 }
 
-// Returns the target for a CPU of this row with exactly these features, the row's typical caches, and one thread.
+// Returns the target for a CPU of this row with exactly these features, the row's typical caches, and one thread. Its
+// vectors are as wide as the features allow, even if the row's arithmetic units are narrower.
 Target CpuTarget(const Microarchitecture& row, const FeatureSet& features);
 
 }  // namespace hone::target

@@ -13,7 +13,8 @@
 
 namespace hone::target {
 
-using FeatureSet = std::set<std::string_view>;  // LLVM's names, of base/cpu_features.h
+// LLVM's names of features. They are views of static tables, such as those in base/cpu_features.h.
+using FeatureSet = std::set<std::string_view>;
 
 // All features that generated code for this architecture may use.
 const FeatureSet& KnownFeatures(Arch arch);

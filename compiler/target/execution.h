@@ -21,7 +21,8 @@ struct ExecutionFacts {
   // A vector of output channels of a grouped convolution never covers channels of two groups, because the channels of a
   // group read the same inputs. The layout pass then counts the vectors of each group.
   bool vector_stays_in_group = true;
-  // Winograd's algorithm needs channels side by side in memory.
+  // Winograd's algorithm can be faster only if channels are side by side in memory. The layout pass then counts its
+  // gain in favour of channels last.
   bool winograd_needs_channels_last = true;
   // One group of lanes sums all pixels of a channel in InstanceNormalization. These pixels should be contiguous, so the
   // layout pass keeps channels first there.

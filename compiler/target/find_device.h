@@ -15,9 +15,9 @@
 namespace hone::target {
 
 // Returns nullopt if no device is named and this machine has no driver or no device, so that compiling does not require
-// one. InvalidArgument if no device has the given name, or if the driver fails: compiling for some other device would
-// be wrong. Driver is a type of drivers/lane_drivers.h. `elsewhere` is the error text's advice on compiling for a
-// device that is not in this machine.
+// one. InvalidArgument if no device matches `selector` (drivers/choose_device.h), or if the driver fails: compiling for
+// some other device would be wrong. Driver is a type of drivers/lane_drivers.h. `elsewhere` is the error text's advice
+// on compiling for a device that is not in this machine.
 template <typename Driver>
 absl::StatusOr<std::optional<typename Driver::DeviceInfo>> FindDevice(const std::string& selector,
                                                                       std::string_view elsewhere) {

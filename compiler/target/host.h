@@ -15,10 +15,10 @@
 namespace hone::target {
 
 // Describes the machine under `root`. If its cores differ, the result describes the fastest core that this thread may
-// use, with the features that all cores have; Target::threads counts only the cores about as fast. `runs` is the
-// architecture that this machine executes. If the files describe processors of another architecture, as under an
-// emulator, the result is a generic CPU of `runs`, with the number of cores and the caches that the files state.
-// Without `runs`, the architecture comes from the files.
+// use, with the features that all cores have; Target::threads counts only the usable cores about as fast, and is at
+// most the CPU quota of the process, rounded up. `runs` is the architecture that this machine executes. If the files
+// describe processors of another architecture, as under an emulator, the result is a generic CPU of `runs`, with the
+// number of cores and the caches that the files state. Without `runs`, the architecture comes from the files.
 Target HostCpu(const std::string& root, std::optional<Arch> runs = {});
 
 // This machine, for the architecture that this program is compiled for.

@@ -14,7 +14,8 @@
 
 namespace hone::target {
 
-// The identity of a core in /proc/cpuinfo. x86-64: vendor_id, cpu family, model. Arm: CPU implementer, 0, CPU part.
+// The identity of a core in /proc/cpuinfo. x86-64: vendor_id, cpu family, model. Arm: CPU implementer, 0, CPU part. The
+// vendor is spelled as in the file: "GenuineIntel", "0x41".
 struct CoreId {
   std::string vendor;
   int family = 0;
@@ -44,7 +45,9 @@ struct Microarchitecture {
   std::array<ModelRange, 8> models;  // all empty if there is no vendor
   // LLVM's names of the features in base/cpu_features.h, separated by blanks; the array only groups them.
   std::array<std::string_view, 4> features;
-  int unit_bits;  // width of its arithmetic units; wider vectors are processed in parts
+  // Width of its arithmetic units. The features decide Target::vector_bits, which may be larger: wider vectors are
+  // processed in parts, and the target's throughput is lower accordingly.
+  int unit_bits;
   CacheKilobytes caches;
   Core core;  // throughput for vectors of unit_bits
 };
@@ -53,8 +56,8 @@ std::span<const Microarchitecture> Microarchitectures();
 // Returns nullptr if the table has no such CPU.
 const Microarchitecture* FindMicroarchitecture(Arch arch, std::string_view name);
 // Returns the table row for a core; never nullptr. Among the rows of this core, it is the first whose features are all
-// in `present`, else the last. Virtual machines may report a wrong model number: if an x86-64 core has a feature that
-// none of its rows has, the result is the vendor's row with most features that `present` allows. A core without rows
+// in `present`, else the last. Virtual machines may report a wrong model number: if no row of an x86-64 core has all
+// features in `present`, the result is the vendor's row with most features that `present` allows. A core without rows
 // gets the best generic row.
 const Microarchitecture* Identify(Arch arch, const CoreId& id, const FeatureSet& present);
 

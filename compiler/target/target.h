@@ -82,7 +82,9 @@ struct Target {
   // CPU: its name in the table (microarchitectures.h). CUDA: the architecture, "sm_87". Both are LLVM's names.
   std::string cpu;
   std::string features;  // CPU: differences from the features of its row, in LLVM's notation: "-avx512f,+gfni"
-  std::string device;    // OpenCL and CUDA: the selected device's name, '-' for a blank; empty: the first device
+  // OpenCL and CUDA: the device selector as it was given: an index, or a part of the name, with '-' for a blank
+  // (drivers/choose_device.h). Empty: the first device.
+  std::string device;
 
   int threads = 1;  // CPU threads that a kernel may use
   Hierarchy hierarchy;
@@ -119,17 +121,19 @@ Target TypicalTarget(Kind kind);
 // first device. Does not inspect this machine, so the device may be absent.
 std::string DeviceSelector(const Target& target);
 // The inverse: returns the best target for that device of this machine, with `threads` threads if it is a CPU. Of
-// "cpu:N" the number is ignored: the caller must already run on those cores. Without a device of the kind, the typical
-// one. InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.
+// "cpu:N" the number is ignored: the caller must already run on those cores. If the text names no device and this
+// machine has none of the kind, the typical target. InvalidArgument if the named device is absent, or if Hone cannot
+// compile for the device, for example a CPU without AVX2.
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
-// Measures the roofline of the device of this machine that runs code for the target; of a CPU with that many threads.
-// Nothing else should run on it. Unavailable: there is no such device, or it failed.
+// Measures the roofline of the device of this machine that the target selects. Nothing else should run on it. A CPU
+// target measures this machine's CPUs with `threads` threads, even if the target is for another CPU or architecture.
+// Unavailable: there is no such device, or it failed.
 absl::StatusOr<Roofline> MeasureRoofline(const Target& target, int threads);
 
 // Returns true if factors of f32 products may be rounded to TF32 (option -tf32), that is, if tensor_instructions has
 // kMmaTf32.
 bool AllowsTf32(const Target& target);
-// Returns true if both targets have the same kind, architecture, CPU model and device name. Threads, caches and
+// Returns true if both targets have the same kind, architecture, CPU model and device selector. Threads, caches and
 // features may differ. Measurements for one then say much about the other.
 bool SameMachine(const Target& a, const Target& b);
 std::string_view MachineName(Arch arch);  // the operating system's name

@@ -27,7 +27,8 @@ struct TargetText {
 
 TargetText Split(std::string_view text);
 
-// A numeric option (positive) and the field that it sets: exactly one of `small` and `large`.
+// A numeric option (positive) and the field that it sets: exactly one of `small` and `large`. The name has its dash:
+// "-threads".
 struct Number {
   std::string_view name;
   int* small = nullptr;

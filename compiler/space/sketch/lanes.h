@@ -34,7 +34,8 @@ absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, co
 // The number of values that are reduced to one result.
 int64_t ReduceSteps(const ir::Stage& s);
 const ir::Axis& LongestReduceAxis(const ir::Stage& s);
-// The stage of the partial results that this stage reduces, after rfactor.
+// The stage of the partial results that this stage reduces. The stage must have been split by Rfactor; this is not
+// checked.
 std::string PartialResultsOf(const Sketch& sketch, const std::string& stage);
 // Whether neighbours in memory of its largest operand lie along an axis of the reduction; along the last axis of its
 // result.

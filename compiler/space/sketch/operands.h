@@ -43,7 +43,8 @@ int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisEx
 // The most bytes that a block of tiles may copy. They should stay in a core's cache, and leave room for other local
 // buffers.
 int64_t CopiedBytesMax(const target::Target& target);
-// Vectorizes the last loop of a stage that is computed inside another stage.
+// Splits the last loop of a stage that is computed inside another stage into vectors of 4-byte elements. A few vectors
+// are unrolled. Nothing is done for a single element.
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer);
 
 }  // namespace hone::space

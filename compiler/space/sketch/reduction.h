@@ -17,9 +17,11 @@ bool FitsVectors(const Sketch& sketch, const ir::Stage& stage);
 int64_t PartialResultsMax(const Sketch& sketch, const ir::Stage& stage);
 // Splits such a reduction (rfactor): up to three new stages compute vectors of partial results, each from the one
 // before, and the stage reduces the last ones. All of them keep their initial loops, so the caller schedules and
-// vectorizes them. False, and nothing done, for any other stage.
+// vectorizes them. The chooser decides the number of vectors and of stages. False, and nothing done, for any other
+// stage.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
-// Splits long reductions with few results into parts, which threads share. Returns true if there was one.
+// Splits long reductions with few results into parts, which threads share. The chooser may leave one whole. Returns
+// true if any was split.
 absl::StatusOr<bool> SplitLongReductions(Sketch& sketch);
 
 }  // namespace hone::space

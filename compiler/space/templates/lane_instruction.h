@@ -15,9 +15,9 @@ namespace hone::space {
 // The most bytes of an operand's row that are staged in shared memory at once, if there is room.
 inline constexpr int64_t kStagedRowBytesMax = 128;
 
-// The instructions that multiply the stage's factors as they are, with columns along the axis `vector` and steps along
+// The instructions that multiply the types of the stage's factors, with columns along the axis `vector` and steps along
 // `step`. Their steps divide those of the stage. Instructions that read shared memory themselves also divide the
-// columns.
+// columns. Operands may still need another layout, but only one in which they can be packed before the kernel.
 std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& state, const ir::Stage& stage,
                                                        const std::string& vector, const std::string& step,
                                                        const target::Target& target);

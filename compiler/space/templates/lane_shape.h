@@ -49,6 +49,7 @@ inline constexpr double kExposedReadShare = 0.15;  // the share of reading that 
 inline constexpr double kStartCycles = 1500;  // cycles until a group has its first operands, and to write its results
 
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a / b, rounded up
+// The number of groups of the launch; each part of the reduction has groups of its own.
 int64_t GroupsOf(const LaneWork& work, const LaneShape& shape);
 // Cycles of a launch that only moves `bytes`, at `unit_bytes` a cycle and unit.
 double LaunchCycles(double bytes, double unit_bytes, const target::Target& target);
