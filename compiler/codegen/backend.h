@@ -16,6 +16,7 @@
 namespace hone::codegen {
 
 // What the functions return and promise is said in codegen.h, at Emit, Link, CodeKindOf, RequiredFeatures and Assemble.
+// None may be null: a back end without an assembler has an `assemble` that returns nullopt.
 struct Backend {
   absl::StatusOr<std::string> (*emit)(std::span<const ir::Func> funcs, const target::Target& target, Effort effort,
                                       Output output);

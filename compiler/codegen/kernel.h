@@ -20,14 +20,16 @@ namespace hone::codegen {
 struct Kernel {
   KernelInterface interface;  // has the name that CompileKernel was given
   int64_t shared_bytes = 0;   // the most that a group of any launch takes; 0 for a target without lanes
-  ir::Func prepare;           // lowered for a CPU: packs constants on the host; undefined body if none is packed there
+  ir::Func prepare;           // lowered for a CPU, for every target: packs constants on the host. Its body is undefined
+                              // if the kernel has no packed constants.
   std::string code;           // the functions of the launches, as made by Emit (codegen.h)
 };
 
 struct CompileOptions {
   Effort effort = Effort::kKernel;
   PassOptions<ir::Func> passes = {};  // for the passes of lowering
-  bool prepares = true;               // `code` also has the launches that pack constants on the device
+  bool prepares = true;  // `code` also has the launches that pack constants on the device. If false, the interface
+                         // lists them all the same.
 };
 
 // Errors: FailedPrecondition or NotFound: the schedule is illegal for the workload. Internal: a pass or code generation

@@ -51,7 +51,8 @@ struct Wait {
 bool IsBulkCopy(const Copy& copy);
 // Whether s contains a bulk copy.
 bool HasBulkCopies(const Stmt& s);
-// The number of groups that share each copy in s: 1 if none is shared, 0 if the copies disagree.
+// The number of groups that share each shared copy in s; copies that are not shared do not count. 1 if none is shared,
+// 0 if two shared copies differ.
 int64_t CountSharingGroups(const Stmt& s);
 
 }  // namespace hone::ir

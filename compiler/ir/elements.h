@@ -21,8 +21,8 @@ void WriteElement(const Expr& constant, std::byte* bytes);
 void WriteElement(DType float_type, double value, std::byte* bytes);
 // Reads the element as a number. 64-bit integers are rounded.
 double ElementAsDouble(DType dtype, const std::byte* bytes);
-// Fills whole elements with values drawn uniformly from [low, high]. Integers are drawn from the whole numbers in the
-// range. For bool the range is ignored and values are 0 or 1.
+// Fills whole elements with values drawn uniformly from [low, high]. Integers are drawn from the whole numbers from
+// floor(low) to floor(high). For bool the range is ignored and values are 0 or 1.
 void FillRandom(DType dtype, double low, double high, Random& random, std::span<std::byte> bytes);
 
 }  // namespace hone::ir

@@ -67,7 +67,8 @@ struct AccessCode {
   const Code* mask = nullptr;
   bool elements_differ = false;  // whether the mask can differ between elements of one vector
 
-  // Whether the mask is false for the element. If elements_differ, the indices are evaluated even then.
+  // Whether the mask is false for the element. If elements_differ, the indices are evaluated even then: a vector index
+  // is one expression, so its loads happen for all elements.
   bool IsMaskedOff(Frame& frame) const;
   // The row-major offset of the element. -1, with frame.failed set, if an index is out of bounds or lanes race.
   enum class Use : uint8_t { kRead, kWrite, kCopy };

@@ -121,7 +121,7 @@ Expr MakeInt(Type type, int64_t value);
 Expr MakeFloat(Type type, double value);
 Expr MakeBool(bool value);
 Expr MakeZero(Type type);                 // 0, 0.0 or false in any type, broadcast if a vector
-bool IsZero(const Expr& e);               // the immediate 0 or 0.0; not -0.0
+bool IsZero(const Expr& e);               // a scalar immediate 0, 0.0 or false; not -0.0, nor a Broadcast of 0
 Expr MakeConst(Type type, double value);  // in any type, broadcast if a vector; an integer truncates and saturates
 Expr MakeVar(std::string name, Type type = kIndexType);
 Expr MakeCast(Type type, Expr value);  // returns the value itself if it already has the type

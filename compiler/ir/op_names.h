@@ -19,7 +19,8 @@ std::string_view Name(LoopKind kind);  // "for", "parallel", "vectorized", "unro
 std::string_view Name(Reduction reduction);
 std::string_view Name(Scope scope);
 
-std::optional<UnaryOp> ParseUnaryFunction(std::string_view name);  // operators that are written as functions
+// An operator that is written as a function. name: a word; the signs "-" and "~" would be found, too.
+std::optional<UnaryOp> ParseUnaryFunction(std::string_view name);
 std::optional<Intrinsic> ParseIntrinsic(std::string_view name);
 std::optional<LoopKind> ParseLoopKind(std::string_view name);
 std::optional<Scope> ParseScope(std::string_view name);

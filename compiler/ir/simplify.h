@@ -47,7 +47,8 @@ Interval BoundsOf(const Linear& linear, const Ranges& ranges);
 // The constant that the expression equals for all values in ranges; nullopt if there is none.
 std::optional<int64_t> ConstantValue(const Expr& index, const Ranges& ranges = {});
 
-// The range of the variable that the Let binds.
+// The range of the variable that the Let binds; Interval() if it is no scalar index. A value of loaded or converted
+// numbers may be anything. The range is then that of SafeBoundsOf or, if that is unbounded, of all 64-bit integers.
 Interval RangeOf(const Let& let, const Ranges& ranges);
 
 Expr Simplify(const Expr& e, const Ranges& ranges = {});

@@ -14,7 +14,8 @@ namespace hone::ir {
 std::string Print(const Expr& e);
 std::string Print(const Stmt& s, int indent = 0);
 std::string Print(const Func& func);
-// Errors: InvalidArgument with line and column. Params get the scope kParam; an alloc names its scope.
+// Errors: InvalidArgument with line and column. Types are checked, but not the other rules of Verify (verify.h). Params
+// get the scope kParam; an alloc names its scope.
 absl::StatusOr<Func> ParseFunc(std::string_view text);
 
 }  // namespace hone::ir

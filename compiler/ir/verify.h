@@ -21,11 +21,12 @@ struct GridLimits {
 // - Loads and stores use only params and enclosing Allocs, with one index per dimension or one flat index.
 // - Types and widths agree; masks are bool.
 // - No kParallel loop inside another. A barrier only in a Func with a grid.
-// - Copies go from global to shared memory, have a legal size and are aligned. No element is read without a wait for
-// it. With a grid also:
+// - Copies go from global to shared memory, have a legal size and are aligned.
+// - No shared buffer is read before any copy to it can have arrived (VerifyCopies).
+// With a grid also:
 // - Lanes, shared memory and groups that share copies are within the limits. No loop is left to bind.
-// - Bulk copies are issued by the first lane, equal in all groups that share them, with few enough commit groups in
-// flight.
+// - Bulk copies are issued by the first lane, and are equal in all groups that share them.
+// - At most kCommitGroupsMax commit groups are in flight if there are bulk copies.
 // - Barriers, commits, waits and shared Allocs are in code that all lanes of a group, and of groups that share copies,
 //   reach together.
 absl::Status Verify(const Func& func, const GridLimits& limits = {});

@@ -71,7 +71,8 @@ std::string WorkloadDigest(const Workload& workload);
 // Checks types, unique names, loads (known buffers, one index per dimension) and topological order. Errors:
 // InvalidArgument.
 absl::Status Verify(const Workload& workload);
-// The arithmetic operations of all stages, counting a multiply-add as two.
+// The arithmetic operations of all stages, on integers too, counting a multiply-add as two. Inside indices, masks and
+// conditions only those on floats count. Both arms of a Select count.
 double CountFlops(const Workload& workload);
 // A short title for display: the extents of the largest stage, reduction extents in brackets, without those that are 1:
 // "conv2d 111x111x64 (3x3x3)".

@@ -19,7 +19,7 @@ namespace hone::passes {
 struct Loops {
   ir::Func main;
   ir::Func prepare;
-  std::vector<ir::Buffer> packed;
+  std::vector<ir::Buffer> packed;  // results of prepared stages that `main` reads, in the order of its params
 };
 
 // Errors: FailedPrecondition if local storage exceeds what the target gives a thread or lane, if the target lacks an

@@ -54,8 +54,8 @@ ir::Stmt BroadcastUniformMasks(const ir::Stmt& s);
 // all lanes of the group. Writes to shared memory or a param outside any lane loop are done by the first lane. Not
 // here: barriers (barriers.h).
 //
-// Rewrites func.body and sets func.grid. func: one top-level nest (split_launches.h). FailedPrecondition, which means
-// that the schedule cannot run, if func has
+// Rewrites func.body and sets func.grid. func: one top-level nest (split_launches.h). After an error func is unchanged.
+// FailedPrecondition, which means that the schedule cannot run, if func has
 // - two chains of group loops, a parallel loop, or a bound loop without constant extent;
 // - a lane loop inside another, unless a stage that fills shared memory begins between them;
 // - a lane loop that has shared memory filled inside, or a lane reduction to local memory, but fewer iterations than

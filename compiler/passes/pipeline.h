@@ -24,7 +24,7 @@ std::span<const Pass<ir::Func>> GridPasses();
 
 // A kernel as a back end takes it. Its funcs share the workload's buffers, packed constants and workspaces by handle.
 struct Module {
-  std::vector<ir::Buffer> packed;  // constants in the order of the tiles, filled by `prepare`
+  std::vector<ir::Buffer> packed;  // re-arranged constants, filled by `prepare`, in the order of the kernel's arguments
   std::vector<ir::Func> main;      // launches in order; on a target without lanes one func, which takes all buffers
   std::vector<ir::Func> prepare;   // likewise; empty if nothing is packed
   std::vector<ir::Buffer> workspace,
@@ -37,8 +37,8 @@ struct Module {
 absl::StatusOr<Loops> LowerLoops(const schedule::State& state, const target::Target& target, const std::string& name,
                                  PassOptions<ir::Func> options);
 
-// Splits `func` into launches and runs GridPasses on each. `workspace` gets the buffers between launches. Errors as
-// execution::Lower.
+// Splits `func` into launches and runs GridPasses on each. Replaces the contents of *funcs by the launches, and those
+// of *workspace by the buffers between launches. After an error both are unchanged. Errors as execution::Lower.
 absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, PassOptions<ir::Func> options,
                            std::vector<ir::Func>* funcs, std::vector<ir::Buffer>* workspace);
 

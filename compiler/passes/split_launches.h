@@ -12,7 +12,9 @@ namespace hone::passes {
 struct Launches {
   std::vector<ir::Func>
       funcs;  // in order; params: those of the func that the nest uses, then the workspace buffers it uses
-  std::vector<ir::Buffer> workspace;  // the func's workspace buffers, which pass data from launch to launch, as params
+  // One new param per workspace Alloc of the func, used or not, with its name, type and shape. Data pass from launch to
+  // launch in them.
+  std::vector<ir::Buffer> workspace;
 };
 
 // func: top-level nests inside the Allocs of its workspace. The new names are the func's name with a number.

@@ -23,7 +23,8 @@ absl::Status CheckCopy(const State& state, const Nest& nest);
 // Whether the launch that the nest belongs to has bulk copies.
 bool HasBulkCopies(const State& state, const Nest& nest);
 
-// Checks that nested pipelines together have few enough commit groups in flight for a launch with bulk copies.
+// Checks each pipelined loop that runs while copies of a pipeline around it are in flight. The commit groups in flight
+// of both, added up, must not exceed ir::kCommitGroupsMax. Launches without bulk copies have no such limit.
 absl::Status CheckCommitGroups(const State& state);
 
 // The condition rewritten without the loop's variable; FailedPrecondition if it can differ between the loop's `count`

@@ -13,8 +13,8 @@
 
 namespace hone::schedule {
 
-// The two loads whose product the stage sums, each cast to the type of the sum if necessary. FailedPrecondition if the
-// value has another form.
+// The two loads whose product the stage sums, each cast to the type of the sum if necessary. They are in the order of
+// the product: BuildMma decides which of them is the instruction's a. FailedPrecondition if the value has another form.
 struct Factors {
   ir::Load a, b;
 };
@@ -25,7 +25,7 @@ absl::StatusOr<Factors> FindFactors(const ir::Expr& value, const ir::TensorInstr
 struct InstructionLoops {
   std::string m, n, chunks, k;
 };
-// The loops that the instruction needs, innermost first.
+// The dimensions of the instruction, innermost first: always k, chunks, n, m. One of extent 1 needs no loop.
 struct RequiredLoop {
   int64_t extent;
   bool reduce;

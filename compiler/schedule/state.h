@@ -63,7 +63,7 @@ struct Storage {
       origin;                  // per dimension, the start of the region that one iteration computes; empty at top level
   std::vector<int64_t> shape;  // extents of that region; at top level, the buffer's shape
   ir::Scope scope = ir::Scope::kWorkspace;  // ignored for an output or a prepared stage
-  int64_t pad = 0;                          // elements added to every row
+  int64_t pad = 0;                          // added to the extent of a row's first dimension
   int64_t pad_dims = 1;                     // a row is this many of the last dimensions
 };
 
@@ -124,7 +124,8 @@ State InitialState(const ir::Workload& workload);
 Nest MakeNest(ir::Stage stage);
 // The variables of the axes.
 std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes);
-// A stage that copies the buffer element by element.
+// A stage that copies the buffer element by element, to a new buffer called `name`. Its axes are "<name>_0",
+// "<name>_1", and so on.
 ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
 // FailedPrecondition if the loop is part of an instruction or a copy: such a loop cannot change.
 absl::Status CheckLoopCanChange(const Nest& nest, size_t position);

@@ -32,8 +32,7 @@ enum class Tail : uint8_t {
   // vectorized axis with packed (padded) constants; costly elsewhere.
   kMask,
   // The last tile starts earlier and computes some elements twice, without conditions or a second copy of the code.
-  // Only
-  // for loops over output elements, of extent >= factor, without a reduction loop outside.
+  // Only for loops over output elements, of extent >= factor, without a reduction loop outside.
   kShift,
   // The tail is a second copy of the code with its own constant extent. No wasted work; twice the code.
   kPeel,
@@ -72,7 +71,7 @@ struct StoreIn {
   std::string stage;
   ir::Scope scope;
   int64_t pad = 0;  // elements added to every row, so that lanes that access a column use different banks
-  // A row is this many of the last dimensions. With several, the pad counts elements of the first of them.
+  // A row is this many of the last dimensions. With several, the pad is added to the extent of the first of them.
   int64_t dims = 1;
 };
 absl::Status Apply(const StoreIn& step, State& state);

@@ -21,7 +21,8 @@ llvm::Type* TypeOf(llvm::IRBuilder<>& builder, ir::Type type);
 llvm::Value* EmitCast(llvm::IRBuilder<>& builder, llvm::Value* value, ir::Type from, ir::Type to);
 llvm::Value* EmitUnary(llvm::IRBuilder<>& builder, ir::UnaryOp op, ir::DType dtype, llvm::Value* a);
 
-// Arithmetic, bits, shifts and comparisons of integers. Divisions and remainders: EmitDivision.
+// Sums, products, bits, shifts and comparisons of integers. A shift by the width or more gives 0. Other operators
+// abort: divisions and remainders have EmitDivision, kMin and kMax have EmitIntMinMax.
 llvm::Value* EmitIntBinary(llvm::IRBuilder<>& builder, ir::BinaryOp op, bool is_signed, llvm::Value* a, llvm::Value* b);
 // What is known of the operands of an integer division or remainder.
 struct DivisionFacts {

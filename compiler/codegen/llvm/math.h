@@ -41,9 +41,9 @@ llvm::Value* EmitWideFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Valu
 // x rounded to a whole number, ties to even, by additions. x is f32 or f64; the sign of zero and NaNs are kept.
 llvm::Value* EmitRoundEven(llvm::IRBuilder<>& builder, llvm::Value* x);
 
-// x plus half a unit of its fraction's bit number `bits`, as the bits of an f32. An instruction that ignores the bits
-// behind then sees x rounded to nearest, ties away from zero. The half unit is the power of two of x, scaled. PTX's own
-// conversion is slower, because it tests each number for infinity first.
+// x plus half a unit of its fraction's bit number `bits`. x: a scalar f32. The result is an i32 with the bits of that
+// sum, and is not rounded itself. An instruction that ignores the lower bits then sees x rounded to nearest, ties away
+// from zero. PTX's own conversion is slower, because it tests each number for infinity first.
 llvm::Value* EmitRoundedBeforeTruncation(llvm::IRBuilder<>& builder, llvm::Value* x, int bits);
 
 // f64 as f32, rounded to odd: towards zero, and with the last bit set if that is inexact. The result is never a tie of

@@ -19,7 +19,8 @@ std::string Identifier(std::string_view name);
 // The identifiers that are visible in the innermost open brace.
 class Names {
  public:
-  // Returns an identifier like the name that is not visible yet, and makes it visible until its brace closes.
+  // Returns an identifier like the name that is not visible yet, and makes it visible until its brace closes. With no
+  // brace open it stays visible.
   std::string Take(std::string_view name);
   void OpenBrace() { opened_.push_back(taken_.size()); }
   void CloseBrace();

@@ -11,8 +11,9 @@
 
 namespace hone::codegen::opencl {
 
-// The OpenCL C type that holds a value. An f16 or bf16 is held as a float of the same value. A vector of bools is a
-// vector of int, with -1 for true. narrow: an i64 is held as int.
+// The OpenCL C type that holds a value. An f16 or bf16 is held as a float of the same value. A single bool is a bool. A
+// vector of bools is a vector of int, with -1 for true. narrow: an i64 is held as int. Aborts for a width that is
+// neither 1 nor IsNative.
 std::string TypeName(ir::Type type, bool narrow = false);
 // Whether OpenCL C has vectors of that width.
 bool IsNative(int width);
