@@ -49,7 +49,7 @@ struct ImportReport {
   size_t appended = 0;
   size_t duplicates = 0;                // records that the source has already
   size_t rejected = 0;                  // lines that are no record, and records that the source refused
-  size_t future_dated = 0;              // records with a measured_at after `latest`
+  size_t future_dated = 0;              // records with a measured_at after `latest`, duplicates included
   std::vector<BadLine> first_rejected;  // at most 100, sorted by line
 };
 

@@ -38,7 +38,7 @@ struct AppendReport {
 // Which rows a query returns, in the order appended. An empty field does not restrict.
 struct Filter {
   std::string workload_digest;  // or the beginning of one
-  std::string operator_label;   // part of the label
+  std::string operator_label;   // part of the label; upper and lower case differ
   std::string target;
   std::string other_target;  // another spelling of the target: rows of either pass; empty: none
   std::string device_fingerprint;
@@ -47,7 +47,7 @@ struct Filter {
   std::optional<FailureKind> failure;
   bool confirmed_only = false;
   int64_t after_row = 0;            // only rows above this: pass the last row seen to get the next page
-  size_t limit = SIZE_MAX;          // rows at most
+  size_t limit = SIZE_MAX;          // the most rows of a page, of all that Visit visits, or winners of AllBest
   size_t byte_limit = 16 << 20;     // bytes of a page of rows (store.h), by ApproximateBytes
   bool with_workload_text = false;  // fill Record::workload_text, which is the same for every row of a workload
 };
@@ -98,7 +98,7 @@ class Source {
   // SortForDisplay has them.
   virtual absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const = 0;
 
-  // Calls `visit` with every row that passes the filter, however many there are. An error of `visit` ends the call.
+  // Calls `visit` with every row that passes the filter, up to Filter::limit. An error of `visit` ends the call.
   // Rows that are appended meanwhile may or may not be visited. Damaged rows are left out; returns how many. A tracker
   // does not report that number, so it is 0 there.
   virtual absl::StatusOr<int64_t> Visit(const Filter& filter,

@@ -83,7 +83,8 @@ class Store : public Source {
   absl::StatusOr<int64_t> Visit(const Filter& filter,
                                 const std::function<absl::Status(const StoredRecord&)>& visit) const final;
 
-  // A page from the other end: the newest rows first, of those below `before_row`.
+  // A page from the other end: the newest rows first, of those that pass the filter (after_row too) and are below
+  // `before_row`.
   virtual absl::StatusOr<Page> Newest(const Filter& filter, int64_t before_row = INT64_MAX) const = 0;
 
   // At most `rows` of the rows that pass the filter, spread evenly over their numbers; the first and the last are among
@@ -92,7 +93,8 @@ class Store : public Source {
   virtual absl::StatusOr<std::vector<StoredRecord>> Sample(const Filter& filter, size_t rows,
                                                            const std::string& measured_by = "") const = 0;
 
-  // The workload's canonical text; kNotFound if the store never saw it.
+  // The canonical text of the workload with this whole digest. It is never empty, because the first record of a
+  // workload must bring it. It stays when the workload's rows are pruned. kNotFound: the store never saw the workload.
   virtual absl::StatusOr<std::string> WorkloadText(std::string_view digest) const = 0;
 
   // Counts the rows that may go (Prunable) under the keys that pass the filter. With `remove` it removes them, one key

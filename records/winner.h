@@ -74,8 +74,8 @@ struct Winner {
 
 // The winner among the contenders of one key, in any order. Empty: every verified timing was ruled out, or there is
 // none. If a final comparison exists, only the newest one counts; one that includes the default goes before all that
-// lack it. A caller may first pass only the contenders with `confirmed` or `rules_out_schedule`: if their winner is
-// confirmed, the others cannot change it.
+// lack it. A final comparison without a schedule other than the default does not count. A caller may first pass only
+// the contenders with `confirmed` or `rules_out_schedule`: if their winner is confirmed, the others cannot change it.
 std::optional<Winner> FindWinner(std::span<const Contender> contenders);
 
 // Why a contender won or lost.

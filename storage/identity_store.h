@@ -70,8 +70,9 @@ class IdentityStore {
   // certificates issued after `now`, do not count; revoked ones do.
   virtual absl::StatusOr<std::optional<absl::Time>> LastIssued(const std::string& role, const std::string& name,
                                                                const std::string& serial, absl::Time now) const = 0;
-  // Removes certificates that expired before `now`: those of the identity (role and name), and all whose vouched_by
-  // ends with `voucher_suffix`, which marks browser sessions. A name without certificates is free again.
+  // Removes certificates that expired before `now`, revoked ones too: those of the identity (role and name), and all
+  // whose vouched_by ends with `voucher_suffix`, which marks browser sessions. A name without certificates is free
+  // again.
   virtual absl::Status ForgetExpired(const std::string& role, const std::string& name, std::string_view voucher_suffix,
                                      absl::Time now) = 0;
   // The newest certificate of each role and name, by name and then role.
@@ -88,7 +89,8 @@ class IdentityStore {
   virtual absl::Status AddToken(const TokenRow& token) = 0;
   virtual absl::StatusOr<std::optional<TokenRow>> FindToken(const std::string& hash) const = 0;
   virtual absl::StatusOr<std::vector<TokenRow>> Tokens() const = 0;  // the newest first
-  virtual absl::Status SpendToken(const std::string& hash) = 0;      // takes one use from it
+  // Takes one use from the token. The caller checks before that one is left. An unknown token is ignored.
+  virtual absl::Status SpendToken(const std::string& hash) = 0;
   virtual absl::Status ForgetTokens(absl::Time before) = 0;  // those that were made and expired before that time
   // Revokes the tokens of which the first `digits` digits of the hash equal `beginning`. A `beginning` of another
   // length matches none. False: there are none.

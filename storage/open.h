@@ -33,8 +33,8 @@ struct TrackerAddresses {
   std::filesystem::path state;              // for OpenFarm
   std::filesystem::path identities, audit;  // for OpenIdentities and OpenAudit; empty without a folder of certificates
 };
-// The kind of database that keeps the records keeps the rest, too. Beside a records file these are the file
-// RECORDS.farm, and register.db and audit.db in the folder `certificates` (empty: there is none).
+// The kind of database that keeps the records keeps the rest, too. Beside the records file /a/records.db these are
+// /a/records.db.farm, and register.db and audit.db in the folder `certificates` (empty: there is none).
 TrackerAddresses AddressesBeside(const std::filesystem::path& records, const std::filesystem::path& certificates);
 
 }  // namespace hone::storage

@@ -37,7 +37,8 @@ bool HasRule(std::string_view method);
 // The caller of a method that passed the check; nullopt: the owner of the private socket.
 std::optional<FarmIdentity> CallerOf(const grpc::AuthContext& context);
 
-// A caller may act only under its own name. kPermissionDenied: `name` is another one.
+// A caller of any role, also an admin, may act only under its own name. kPermissionDenied: `name` is another one. The
+// owner of the private socket (nullopt) may use any name.
 absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_view name);
 
 // Only an admin may give a job a priority above 0, because such a job goes before those of other users and takes their

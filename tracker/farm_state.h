@@ -45,8 +45,8 @@ class FarmState {
   // A secret, the same as long as the file exists: see tracker/queue/receipt.h.
   const std::string& receipt_key() const { return run_.receipt_key; }
 
-  // All jobs, the oldest first. The bytes of a job that cannot be read move to the table damaged_jobs; a failed job
-  // that says so takes its place.
+  // All jobs, the oldest first. Readable jobs stay stored as they are. The bytes of a job that cannot be read move to
+  // the table damaged_jobs; a failed job that says so takes its place. A second call returns the same.
   absl::StatusOr<std::vector<v1::Job>> TakeJobs(absl::Time now);
   // Agent id and reason of each drained agent.
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const { return store_->Drained(); }

@@ -33,7 +33,8 @@ class GroupCommit {
   // Called once, on the thread of this class, which it must not hold up; it may call Append and AddChanges.
   using Told = std::function<void(const absl::Status&)>;
 
-  // told: whether the rows are on the disk.
+  // told: OK when the commit is on the disk. A row that the store rejects is logged and dropped; told is OK then,
+  // too.
   void Append(std::vector<records::Record> rows, Told told);
 
   struct Changes {
@@ -42,6 +43,7 @@ class GroupCommit {
     bool empty() const { return state.empty() && rows.empty(); }
   };
   // told: whether everything that was given to AddChanges until now is on the disk. With no changes, it only asks that.
+  // After an error the changes are tried again, but told is not called again.
   void AddChanges(Changes changes, Told told);
 
   // Whether something that was given to AddChanges is not on the disk yet.

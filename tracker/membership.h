@@ -58,7 +58,8 @@ class Membership {
                           std::optional<absl::Duration> life = std::nullopt) const;
   absl::StatusOr<std::string> Fingerprint() const;  // of the authority's certificate
 
-  // Replaces the tracker's own certificate once two thirds of its lifetime are over. Must be called regularly.
+  // Replaces the tracker's own certificate once two thirds of its lifetime are over. Must be called regularly. Does
+  // nothing without the key of the authority.
   absl::Status RenewOwn(absl::Time now) const;
 
  private:

@@ -56,7 +56,8 @@ class Register {
   // of certificates that were not revoked before. Other names that joined with one of these tokens keep their
   // certificates.
   absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
-  absl::StatusOr<std::vector<v1::Identity>> Identities();  // by name; of each role and name the newest certificate
+  // The newest certificate of each role and name, by name. Revoked and expired ones are included.
+  absl::StatusOr<std::vector<v1::Identity>> Identities();
 
   // --- tokens -------------------------------------------------------------------------------------------------------
   struct NewToken {
@@ -76,6 +77,7 @@ class Register {
   absl::Status RevokeToken(const std::string& id);  // v1::Token.id: the first 8 digits of its hash; kNotFound
 
   struct JoinRequest {
+    // name: empty: the token's name; if that is empty too, a free name is made from host_name.
     std::string secret, role, name, host_name;
     // For a browser session. Its certificate is never renewed, so it is removed some time after it expired, and its
     // name is free again.

@@ -47,7 +47,8 @@ class Shell {
   static absl::StatusOr<std::unique_ptr<Shell>> Start(FarmOptions options, FarmState state, records::Store* store,
                                                       Clocks clocks = {});
   ~Shell();  // as Stop; when it returns, every call has its answer
-  // Ends all held calls with kUnavailable; later calls are answered at once.
+  // Ends all held calls with kUnavailable. Later calls are never held. One that would have to wait gets kUnavailable,
+  // or from WatchJob the job as it is.
   void Stop();
 
   // The RPCs of the protocol. A request must live until `done` is called. A held call ends early when `present` returns

@@ -35,7 +35,7 @@ class Statement {
   void BindNull(int index);
 
   absl::StatusOr<bool> Step();  // true: a row is there to read; false: done
-  absl::Status Run();           // steps to the end, ignoring rows
+  absl::Status Run();           // steps to the end, ignoring rows; Reset must come before the next Bind
   void Reset();                 // ready to run again, all parameters NULL
 
   bool IsNull(int column) const;
@@ -65,15 +65,17 @@ class Connection {
                                          std::string_view what = "records file");
 
   absl::StatusOr<Statement> Prepare(std::string_view sql) const;
-  absl::Status Execute(const std::string& sql) const;            // any number of statements, no results
-  absl::StatusOr<int64_t> QueryInt(std::string_view sql) const;  // first column of the first row
+  absl::Status Execute(const std::string& sql) const;  // any number of statements, no results
+  // The first column of the first row. kInternal: there is no row.
+  absl::StatusOr<int64_t> QueryInt(std::string_view sql) const;
   absl::StatusOr<std::string> QueryText(std::string_view sql) const;
   int64_t Changes() const;  // rows changed by the last statement
   bool InTransaction() const;
   absl::Status Configure(int option, bool on) const;  // SQLITE_DBCONFIG_*
 
-  // Copies the whole database, as of now, into a new file. The copy is on the disk when this returns. Other connections
-  // may write to the source meanwhile.
+  // Copies the whole database, as of now, into `file`, which is created if it is missing. The contents of an existing
+  // database are replaced. The copy is on the disk when this returns. Other connections may write to the source
+  // meanwhile.
   absl::Status CopyTo(const std::filesystem::path& file) const;
 
   // The Status for SQLite's result code `code`.

@@ -38,15 +38,16 @@ struct DatabaseKind {
 // kFailedPrecondition if the database belongs to another program or to a newer Hone. An empty file is ours.
 absl::Status CheckOwner(const Connection& connection, const std::filesystem::path& path, const DatabaseKind& kind);
 
-// Brings the database up to `version` in one transaction: a crash leaves it as it was. Fails as CheckOwner does.
+// Brings the database up to `version`, which tests may choose below kind.version, in one transaction: a crash leaves it
+// as it was. Tables that are newer than `version` stay. Fails as CheckOwner does.
 absl::Status Migrate(const Connection& connection, const std::filesystem::path& path, const DatabaseKind& kind,
                      int64_t version);
 
 // Whether the effective user, whose rights open() uses, may access the file. mode: as for access(2).
 bool CanAccess(const std::filesystem::path& path, int mode);
 
-// For connections that read and so cannot migrate: CheckOwner, and the schema must be current. kNotFound: an empty
-// file.
+// For connections that read and so cannot migrate: CheckOwner, and the schema must be current. kFailedPrecondition: an
+// older schema. kNotFound: an empty file.
 absl::Status RequireCurrent(const Connection& connection, const std::filesystem::path& path, const DatabaseKind& kind);
 
 // Reads the whole file. kDataLoss with SQLite's finding if it is damaged. pragma: such as "PRAGMA integrity_check(1)".

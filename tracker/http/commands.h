@@ -15,8 +15,8 @@ namespace hone::tracker {
 std::string QueryCommand(const records::StoredRecord& stored);
 
 // The command that generates the record's kernel as text with `hone-opt`. It contains workload and schedule, so it
-// needs neither tracker nor records. The record must have the text of its workload. nullopt: a text has control
-// characters.
+// needs neither tracker nor records. The record must have the text of its workload. nullopt: a text has characters
+// other than printable ASCII and line ends, or the target has a line end.
 std::optional<std::string> KernelCommand(const records::Record& record);
 
 }  // namespace hone::tracker

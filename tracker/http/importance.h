@@ -14,11 +14,12 @@
 namespace hone::tracker {
 
 struct Trial {
-  std::string key;        // target, device and compiler; only times of trials with the same key are compared
+  std::string key;        // target, device and compiler; shares compare only times of trials with the same key
   std::string decisions;  // "mr=7 nr=64"
   double seconds = 0;     // above 0
 };
 
+// One value of a decision, with the trials of all keys that have it.
 struct DecisionValue {
   std::string value;  // "" for trials without the decision
   int64_t trials = 0;

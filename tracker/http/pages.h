@@ -30,7 +30,8 @@ class Pages {
   // The files must outlive it.
   explicit Pages(const std::vector<EmbeddedFile>& files);
 
-  // The response for a path; nullopt: it names neither a file nor a view.
+  // The response for a path; nullopt: it names neither a file nor a view. A view is every path that is not below "/api"
+  // and whose last segment has no '.'.
   std::optional<HttpResponse> Find(const HttpRequest& request, const Target& target) const;
 
  private:

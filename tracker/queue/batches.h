@@ -67,7 +67,8 @@ class BatchQueue {
   struct Owner {
     std::string job_id, user, tuner;  // tuner: the identity's name, which several tuner processes may share
   };
-  // Queues a batch and returns its id. Idempotent by (job, client id). Errors as in tuner.proto.
+  // Queues a batch and returns its id. Idempotent by (job, client id) until the batch is forgotten (Acknowledge).
+  // Errors as in tuner.proto.
   absl::StatusOr<std::string> Submit(const Owner& owner, const std::string& client_id, v1::Batch batch, absl::Time now);
   // Removes all batches and results of the job and ends its leases (see TakeCancelled).
   void DropJob(const std::string& job_id);
@@ -84,7 +85,8 @@ class BatchQueue {
   // The live lease with this id, or nullptr. Pointers to leases are valid until the lease ends.
   const Lease* FindLease(const std::string& lease_id) const;
   const std::string& JobOf(const Lease& lease) const { return batches_.at(lease.batch_id).job_id; }
-  // The batch to send to the agent: only the candidates of the leased piece, and the time that is left for them.
+  // The batch to send to the agent: only the candidates of the leased piece. If the batch has useful_seconds, the time
+  // limit of the visit is lowered to what is left of them; the wait for devices does not use them up.
   v1::Batch BatchOf(const Lease& lease, absl::Time now) const;
 
   // Why a result without an error does not answer for every candidate of the lease; "" if it does. A candidate may be
@@ -93,9 +95,10 @@ class BatchQueue {
   // Takes the outcomes of a live lease and ends it, which destroys `lease`. Returns the devices that failed on the
   // piece before, with their reasons: because this device measured it, they were wrong.
   std::map<std::string, std::string> Finish(const Lease& lease, const v1::BatchResult& result);
-  // Ends the lease, which destroys `lease`, because the device could not measure the piece. The piece is queued again
-  // for other devices, or the batch fails with the reasons of all of them. another: whether a device exists that has
-  // not tried the piece.
+  // Ends the lease, which destroys `lease`, because the device could not measure the piece. The piece is queued again,
+  // for other devices if there are any, else for the same one. After devices_to_blame devices the batch fails with
+  // their reasons, or after failures_to_blame failures if no other device exists. another: whether a device exists that
+  // has not tried the piece.
   void RejectLease(const Lease& lease, const std::string& why, bool another, absl::Time now);
   const Avoid& AvoidedBy(const Lease& lease) const;
   // The batch with the candidates of all its pieces.
@@ -103,17 +106,19 @@ class BatchQueue {
   std::set<std::string> CandidatesOf(const Lease& lease) const;  // ids of the candidates of the leased piece
   // Converts a result for the records. Changes nothing.
   Recordable ToRecord(const Lease& lease, const v1::BatchResult& result) const;
+  // NoteAnswered, Return and Lose ignore a lease that is unknown or has ended.
   // The lease's result arrived but cannot be stored yet. Until it is, neither the lease nor its batch expires.
   void NoteAnswered(const std::string& lease_id);
   // The device returns the lease unused. Its piece is queued again and the attempt is not counted.
   void Return(const std::string& lease_id, absl::Time now);
   // Ends a lease whose device is gone, or that ran for too long. The piece is queued again, split or given up.
   void Lose(const std::string& lease_id, const std::string& why, absl::Time now);
-  // Fails batches that found no device for BatchOptions::absence_limit or were not measured within total_limit.
-  // Returns the ids of leases past their run limit; these stay live.
+  // Fails batches with a piece that no device could take for BatchOptions::absence_limit without a break, and batches
+  // that were not measured within total_limit. Returns the ids of leases past their run limit; these stay live.
   // served: returns true while a device exists that could take the batch, even if it is busy; also while no work is
-  // given out at all, because the batch then waits for the tracker. Time in which all pieces of a batch are queued and
-  // `served` counts against neither limit.
+  // given out at all, because the batch then waits for the tracker. Each time it returns true for a queued piece, the
+  // piece's absence_limit starts anew. Time in which all pieces of a batch are queued and `served` does not count
+  // against total_limit.
   using Served = std::function<bool(const v1::Batch& batch)>;
   std::vector<std::string> Expire(absl::Time now, const Served& served);
   // The tracker stood still for `stall`: that time counts against no limit.
@@ -121,7 +126,8 @@ class BatchQueue {
 
   // The result of a batch; nullopt while it is unfinished. kNotFound: no such batch of this job.
   absl::StatusOr<std::optional<v1::BatchResult>> Result(const std::string& job_id, const std::string& batch_id) const;
-  // The tuner has the result: it is forgotten. Unfinished and unknown batches are ignored.
+  // The tuner has the result: the batch is forgotten, and Submit would queue its client id anew. Unfinished and unknown
+  // batches are ignored.
   void Acknowledge(const std::string& job_id, const std::string& batch_id);
 
   // Each returns what was gathered since its last call.

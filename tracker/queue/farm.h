@@ -10,8 +10,8 @@
 // - of a candidate: it is the candidate's outcome;
 // - of a batch: the batch is tried on other devices (BatchQueue::RejectLease);
 // - of a device: it counts against the device (health.h);
-// - of the tracker itself, a standstill or a full disk: it counts against nothing, and every clock stops meanwhile
-//   (AdvanceClock, SetStorageFailure).
+// - of the tracker itself: a standstill counts against no limit (AdvanceClock). While nothing can be stored, no work is
+//   given out, and the limits of queued batches do not run (SetStorageFailure).
 #ifndef HONE_TRACKER_QUEUE_FARM_H_
 #define HONE_TRACKER_QUEUE_FARM_H_
 
@@ -51,11 +51,12 @@ class Farm {
                std::map<std::string, v1::HealthRecord> health = {});
 
   // --- agents -------------------------------------------------------------------------------------------------------
-  // The results in the request that Synchronize would accept. The caller stores them and then calls Synchronize with
-  // the request; if they cannot be stored, it calls Synchronize with DeferResults's request, and the agent sends the
-  // results again.
+  // The results in the request that Synchronize would accept, also those of forgotten leases with a valid receipt.
+  // Changes nothing but the clock. The caller stores the results and then calls Synchronize with the request. If they
+  // cannot be stored, it calls Synchronize with DeferResults's request, and the agent sends the results again.
   std::vector<Recordable> AcceptableResults(const v1::SynchronizeRequest& request, absl::Time now);
-  // Returns the request without its results, and marks their leases as answered, so that they do not expire.
+  // Returns the request without its results, with their live leases listed as running. Marks these leases as answered,
+  // so that they do not expire.
   v1::SynchronizeRequest DeferResults(v1::SynchronizeRequest request);
 
   struct Answer {

@@ -23,7 +23,7 @@ void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options);
 // with a batch, its golden kernel failed during one, or it failed on a batch that another device then measured.
 void CountFailure(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options);
 
-// Takes back the newest failure, because a candidate turned out to be its cause.
+// Takes back the newest failure, because a candidate turned out to be its cause. A quarantine that has begun stays.
 void Forgive(v1::HealthRecord& health);
 
 // Returns whether the check is new, and remembers it. An agent sends its newest check with every call, also to a
@@ -32,7 +32,9 @@ bool RememberCheck(v1::HealthRecord& health, const std::string& boot_id, const v
 // Judges a new check: counts failure, drift and heat; ends a quarantine or the cooling down; begins a quarantine when
 // the device cooled down for longer than cooling_max.
 void ApplyCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options);
-// Judges a temperature that was read during a batch. nullopt: the device has no sensor.
+// Judges a temperature, of a check or of a batch. At hot_c the device begins to cool down; below cool_c that ends.
+// nullopt: the temperature is not known, and nothing changes. Only for devices with a golden kernel, because only
+// checks reach a device that gets no work.
 void ApplyTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options);
 
 // The tracker stood still for `stall` and could not hear that the device is cool: that time is not cooling time.
