@@ -47,7 +47,8 @@ class ConfigReader final : public CLI::Config {
   const CLI::App* const app_;
 };
 
-// usual: the file that is read if --config is not given; "" = no file.
+// usual: the file that is read if --config is not given; "" = no file. If it does not exist, nothing is read. A file
+// given with --config must exist.
 inline void AddConfigOption(CLI::App& app, const std::string& usual, const std::string& help) {
   app.set_config("--config", usual, help)->check(CLI::ExistingFile);
   app.config_formatter(std::make_shared<ConfigReader>(&app));

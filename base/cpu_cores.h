@@ -23,12 +23,13 @@ std::vector<int> UsableCpus();
 
 // Splits the CPUs `usable` into groups, the fastest group first; no group is empty. A core belongs to a group if it has
 // at least 80 % of the speed of the group's fastest core, because vendors also rank cores of one kind. The result is
-// one group if the kernel reports no speeds. root: the folder that contains sys, with a slash at its end.
+// one group if the kernel reports no speeds, and empty if `usable` is empty. root: the folder that contains sys, with a
+// slash at its end.
 std::vector<CoreGroup> FindCoreGroups(const std::vector<int>& usable, const std::string& root = "/");
 
 // The number of threads that run a parallel loop fastest on `group`: one for each core, but at most `cpus`, rounded up.
-// cpus: the CPU quota of the process (ProcessCpuQuota in base/control_groups.h). Threads beyond it would wait for one
-// another.
+// It is at least 1. cpus: the CPU quota of the process (ProcessCpuQuota in base/control_groups.h), above 0; infinite if
+// there is no limit. Threads beyond it would wait for one another.
 int LoopThreads(const CoreGroup& group, double cpus);
 
 // Restricts the calling thread to `cpus` from construction to destruction. Has no effect if `cpus` is empty or the

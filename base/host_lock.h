@@ -33,8 +33,9 @@ class HostLock {
   HostLock& operator=(HostLock&& other) noexcept;
   ~HostLock();  // unlocks
 
-  // Blocks until the lock is held in `mode`. Converts a lock held in the other mode; the conversion is not atomic, so
-  // another process may hold the lock in between.
+  // Blocks until the lock is held in `mode`. Call Unlock first if this process holds the lock: a process that waits for
+  // it holds the queue, for which Lock would then wait for ever. Without such a process, Lock converts a lock held in
+  // the other mode. The conversion is not atomic, so another process may hold the lock in between.
   absl::Status Lock(Mode mode);
   // As Lock, but returns false at once if Lock would block.
   absl::StatusOr<bool> TryLock(Mode mode);

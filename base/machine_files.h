@@ -28,7 +28,8 @@ std::vector<CpuinfoEntry> ReadCpuinfo(const std::string& root);
 
 // The numbers of a list such as "0-3,8". Parts that are not numbers are skipped.
 std::set<int> ParseCpuList(const std::string& list);
-// The bytes of a size such as "32K" (32768) or "8M"; 0 if the text does not start with a number.
+// The bytes of a size such as "32K" (32768) or "8M"; 0 if the text does not start with a number. Only K and M count as
+// units: "1G" is 1.
 int64_t ParseSize(const std::string& text);
 
 }  // namespace hone

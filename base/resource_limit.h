@@ -38,7 +38,7 @@ inline uint64_t FileBytesMax() {
 inline void IgnoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN); }
 
 // Raises the limit of open files, which also limits connections, to the maximum that the system allows. A shell's
-// default is 1024. Returns the new limit; 0 if the limit cannot be read.
+// default is 1024. Returns that maximum, even if the system refuses to raise the limit; 0 if it cannot be read.
 inline uint64_t RaiseOpenFileLimit() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;

@@ -46,8 +46,8 @@ class ThreadPool {
   // Must be called in a forked child before its first loop, because the parent's workers do not exist in the child and
   // a loop would wait for them for ever. From then on the caller works alone, as with threads == 1.
   void ResetAfterFork();
-  // The CPUs that are as fast as the workers', if the machine also has slower ones: the caller should stay on these.
-  // Empty if the caller may run on any CPU.
+  // The CPUs of the fastest group of cores, if the machine has slower ones and that group has a core for every thread.
+  // The caller of a loop should stay on these. Empty otherwise: the caller may run on any CPU.
   const std::vector<int>& caller_cpus() const;
 
  private:

@@ -55,6 +55,7 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
+// A kernel of a program with the arguments of its launches. Copies have arguments of their own.
 class Kernel {
  public:
   Kernel() = default;
@@ -138,6 +139,7 @@ class Device {
   // A buffer over memory of this device that the caller owns. It must stay valid while the buffer or a slice is used.
   Buffer Adopt(void* memory, size_t bytes) const;
   // A part of `whole`, whose memory it keeps alive. offset: bytes, a multiple of slice_alignment. Slices may overlap.
+  // kProgram: another offset, or the part does not lie within `whole`.
   Error Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const;
 
   // The next functions enqueue work and return. The caller's memory must stay valid and unchanged until Finish has

@@ -15,7 +15,8 @@ namespace hone::drivers {
 using Deadline = std::chrono::steady_clock::time_point;
 
 struct BuildOptions {
-  std::string extra_options = {};  // further options of the OpenCL compiler, after those that Build sets; empty for PTX
+  // Further options of the OpenCL compiler, after those that Build sets. CUDA ignores them.
+  std::string extra_options = {};
   // Where compiled code is cached (binary_cache.h); empty: nowhere. An OpenCL driver that caches by itself ignores it.
   std::filesystem::path cache_folder = {};
 };

@@ -53,6 +53,8 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
+// A kernel of a program with the arguments of its launches. Copies share the arguments. For other arguments, call
+// Program::Find again.
 class Kernel {
  public:
   Kernel() = default;
@@ -108,7 +110,7 @@ class Device {
   // The contents are arbitrary. 0 bytes are allowed. kMemory: there is not enough.
   Error Allocate(size_t bytes, Buffer* buffer) const;
   // A part of `whole`, whose memory it keeps alive. offset: bytes, a multiple of slice_alignment. A slice of 0 bytes
-  // takes 1 byte of `whole`. Slices may overlap.
+  // takes 1 byte of `whole`. Slices may overlap. kProgram: another offset, or the part does not lie within `whole`.
   Error Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const;
 
   // The next functions enqueue work and return. The caller's memory must stay valid and unchanged until Finish has

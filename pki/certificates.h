@@ -65,7 +65,8 @@ class Authority {
   // kInvalidArgument: the request cannot be read, is not signed with its own key, or its key is not EC P-256.
   absl::StatusOr<std::string> SignMember(std::string_view request_pem, const FarmIdentity& identity,
                                          const Validity& validity) const;
-  // The same for a tracker. hosts: at least one name or address under which it is reached, as CheckHost allows.
+  // The same for a tracker. hosts: the names and addresses under which it is reached. Aborts if there are none.
+  // kInvalidArgument also for a host that CheckHost rejects.
   absl::StatusOr<std::string> SignTracker(std::string_view request_pem, const std::vector<std::string>& hosts,
                                           const Validity& validity) const;
 

@@ -24,10 +24,11 @@
 namespace hone::pki {
 
 // Checks whether a tracker of the farm will accept the certificate in the folder at `now`. Without this check, a
-// program with a bad certificate sees only closed connections. Returns a warning, or "": this machine's clock is
-// behind; or, for users, whose certificates are not renewed automatically, less than a tenth of the lifetime is left.
-// kUnauthenticated: the certificate has expired, or the authority in the folder has not signed it; the text says how to
-// get another one. Other errors as ReadIdentity (identity_folder.h).
+// program with a bad certificate sees only closed connections. Returns a warning if this machine's clock is behind, or
+// if less than a tenth of the lifetime is left; else "". The second warning is given for every role. It is meant for
+// users, because only a FarmLink renews a certificate by itself. kUnauthenticated: the certificate has expired, or the
+// authority in the folder has not signed it; the text says how to get another one. Other errors as ReadIdentity
+// (identity_folder.h).
 absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& folder, absl::Time now);
 
 // Decides when to try a renewal. The first attempt is due by the system's clock, as certificates are. The pauses
@@ -44,8 +45,9 @@ class RenewalSchedule {
 
 class FarmLink {
  public:
-  // folder: an identity folder (identity_folder.h); empty for a unix socket, which uses no certificate. Errors as
-  // OpenChannel and CheckCertificateIn, because with a bad certificate every call would fail.
+  // Does not connect and does not wait for the tracker. folder: an identity folder (identity_folder.h) of any role,
+  // whose certificate the link renews; empty for a unix socket, which uses no certificate. Errors as OpenChannel and
+  // CheckCertificateIn, because with a bad certificate every call would fail. Warnings are not returned.
   static absl::StatusOr<std::unique_ptr<FarmLink>> Open(const std::string& address,
                                                         const std::filesystem::path& folder);
   ~FarmLink();

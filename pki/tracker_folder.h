@@ -17,8 +17,9 @@
 
 namespace hone::pki {
 
-// Makes a new authority, and a certificate for a tracker that is reached under `hosts`. kAlreadyExists: the folder has
-// an authority; kInvalidArgument: as CheckHost; kUnavailable: a file cannot be written; others as CheckPrivateFolder.
+// Makes a new authority, and a certificate for a tracker that is reached under `hosts`, of which there must be at least
+// one. kAlreadyExists: the folder has an authority. kInvalidArgument: as CheckHost. kUnavailable: a file cannot be
+// written. Others as CheckPrivateFolder.
 absl::Status MakeTrackerFolder(const std::filesystem::path& folder, const std::vector<std::string>& hosts,
                                absl::Time now);
 

@@ -30,8 +30,8 @@ struct EmittedNode {
 };
 absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node);
 
-// Returns the types of those node.outputs that are present. The sizes of all tensors are checked (CheckSize), including
-// those of intermediate stages.
+// Returns one type per node output; that of an absent output is TensorType(). The sizes of all tensors are checked
+// (CheckSize), including those of intermediate stages.
 absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node);
 
 // Returns true if Evaluate can compute the node at compile time: every value that its stages read is a constant. (The

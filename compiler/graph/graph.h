@@ -69,8 +69,9 @@ struct Graph {
   std::vector<std::string> output_names;  // one per output: the model's name, kept when a pass replaces the value
 };
 
-// Returns true if both graphs have the same nodes on the same values. A pass that changes nothing leaves an equal
-// graph.
+// Returns true if both graphs have the same nodes on the same values, names included. A pass that changes nothing
+// leaves an equal graph. Constants are equal only if they share their bytes. Values that only one graph has, and
+// targets, do not count.
 bool Equal(const Graph& a, const Graph& b);
 
 }  // namespace hone::graph

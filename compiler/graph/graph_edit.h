@@ -48,7 +48,7 @@ absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<Val
 // Appends a Cast. Returns `value` itself if it already has the type.
 absl::StatusOr<ValueId> AddCast(Graph& graph, ValueId value, ir::DType to);
 // Appends a Reshape; both shapes must have the same number of elements. Returns `value` itself if it already has the
-// shape.
+// shape. For a constant, adds a constant of that shape instead, which shares the bytes.
 absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape);
 
 // Appends a Slice of the elements [begin, end) along the axis.

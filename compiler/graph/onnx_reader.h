@@ -42,6 +42,8 @@ struct RawNode {
 // The node's name in error messages: "node 'conv1' (Conv)". A node without a name is named by its index.
 std::string Describe(const RawNode& node, size_t index);
 
+// An initializer. An unsupported kind of tensor is stored as an Unimplemented status, so that it is an error only if it
+// is used. Damaged data is an error of the reader at once.
 struct RawTensor {
   std::string name;
   absl::StatusOr<Constant> constant;
@@ -78,7 +80,8 @@ struct RawModel {
   RawGraph graph;
 };
 
-// Called with the path of each external-data file before it is read. An error stops the reading.
+// Called before the external data of a tensor is read, with the path of its file: several times for a file with several
+// tensors. An error stops the reading.
 using ReadCheck = std::function<absl::Status(const std::string& path)>;
 
 // Reads the file at `path`. Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented

@@ -49,6 +49,7 @@ struct ImportOptions {
   // shape must be bound. A bound value also replaces the model's default for the input.
   std::map<std::string, Constant> bound_inputs;
   // The same as text, "2,3": numbers in row-major order, converted to the type and shape of the model's input.
+  // If an input is in both maps, the value of bound_inputs is used.
   std::map<std::string, std::string> bound_texts;
   // Called before a file with external data is read; an error ends the import. If empty, every file may be read.
   std::function<absl::Status(const std::string& path)> may_read;

@@ -48,6 +48,7 @@ struct NodeTraits {
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);
 
 // Returns true if shape is the first `outer` dimensions of row_shape, followed by nothing but ones.
+// It may have fewer dimensions than row_shape, but not more.
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer);
 
 }  // namespace hone::graph

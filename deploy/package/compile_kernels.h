@@ -40,10 +40,10 @@ struct UnitOptions {
 };
 
 // The units that must compile some of the workloads. Units are numbered: 0 is KernelOptions::target, and then those of
-// KernelOptions::other_units follow.
+// KernelOptions::other_units follow. Every number must be that of a unit; it is not checked.
 struct Placement {
   std::map<std::string, int> by_operator;  // Workload::op; an operator that the plan does not have is an error
-  std::map<std::string, int> by_digest;    // comes before by_operator
+  std::map<std::string, int> by_digest;    // comes before by_operator; other digests are ignored
 };
 
 struct KernelOptions {
@@ -74,7 +74,7 @@ struct CompiledKernel {
   std::string schedule;                         // text of the schedule that was used
   int record = -1;                              // its index in the lookup's answer; -1: a default or naive schedule
   bool is_record = false;                       // RecordedSchedule::is_record of that schedule
-  std::optional<codegen::Assembled> assembled;  // machine code; empty if this machine cannot assemble (codegen.h)
+  std::optional<codegen::Assembled> assembled;  // machine code; empty if naive, or if this machine cannot assemble
   std::vector<std::string> warnings;            // which schedules were skipped, and why
 };
 

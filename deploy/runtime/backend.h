@@ -68,8 +68,9 @@ class Backend {
   virtual int threads() const = 0;
 };
 
-// Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why. Every
-// other error is about this attempt only. The back end refers to `program` and `constants`: both must outlive it.
+// Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why.
+// BadPackage: the package is damaged. Every other error is about this attempt only. The model tries the package's next
+// program after every error except BadPackage. The back end refers to `program` and `constants`: both must outlive it.
 // *backend is set on success only.
 using LoadFunction = Fault(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
                            std::unique_ptr<Backend>* backend);

@@ -11,8 +11,8 @@
 
 namespace hone::runtime {
 
-// The fault for an error while a program is loaded. kAbsent and kProgram are Incompatible: another program of the
-// package may work.
+// The fault for an error while a program is loaded. kAbsent and kProgram are Incompatible: this machine cannot run the
+// program, also when it is tried again.
 inline Fault ToFault(const drivers::Error& error) {
   switch (error.kind) {
     case drivers::ErrorKind::kNone:

@@ -136,8 +136,8 @@ HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTenso
 
 /* Sets *view to the memory from which the next run reads the input, so that the caller fills it in place: the memory
  * that is bound, else the model's own buffer. The view is compact. Its data is null if the model's own buffer has 0
- * bytes, and is on the device if device memory is bound. The call counts as setting the input: hone_run does not check
- * whether the caller has filled it.
+ * bytes, and is on the device if device memory is bound. If no memory is bound, the call counts as setting the input:
+ * hone_run does not check whether the caller has filled it.
  * HONE_INVALID_ARGUMENT: there is no such index. */
 HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view);
 

@@ -23,8 +23,9 @@ namespace hone::runtime {
 
 class Model {
  public:
-  // Maps the package and takes the first program that `loader` can load. threads: as in HoneLoadOptions. If there is
-  // none, the error has the reason for each program. *model is set on success only.
+  // Maps the package and takes the first program that `loader` can load. Any error of the loader passes a program over,
+  // except BadPackage, which is returned at once. If no program is left, the error has the reason for each. threads: as
+  // in HoneLoadOptions. *model is set on success only.
   static Fault Load(const std::string& path, int threads, ConstantsCheck check, std::unique_ptr<Model>* model,
                     const BackendLoader& loader = LoadBackend);
 

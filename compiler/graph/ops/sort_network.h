@@ -29,11 +29,14 @@ struct SortedAxis {
   ir::Expr PlaceAt(Indices i, const ir::Expr& position) const;
 };
 
-// Sorts each line along the axis by its keys. The keys' type must have at most 32 bits.
+// Sorts each line along the axis by its keys, which are integers of at most 32 bits. The packed keys always ascend:
+// with `descending` they are -1 - key, and u32 keys are first reduced by 2^31. Equal keys keep the order of their
+// places.
 SortedAxis SortByNetwork(StageBuilder& builder, const ir::Buffer& keys, size_t axis, bool descending);
 
 // Returns an i64 buffer of extent `bounds` along the axis: for each i[axis] in [0, bounds) the first position in the
-// sorted axis whose key is >= i[axis]. It is a binary search, with one stage per bit of the axis length.
+// sorted axis whose key is >= i[axis]. It is a binary search, with one stage per bit of the axis length. `sorted` must
+// be of keys that are not u32, and not descending.
 ir::Buffer FirstOfKeys(StageBuilder& builder, const SortedAxis& sorted, const Dims& shape, int64_t bounds);
 
 }  // namespace hone::graph

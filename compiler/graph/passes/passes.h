@@ -25,8 +25,8 @@ absl::Status FoldConstants(Graph& graph, int64_t steps_max);
 //
 // Folds a BatchNormalization in inference mode, or a product or sum with per-channel constants, into the weights and
 // bias of a Conv, ConvTranspose or Gemm. The layer's weights must be constant, the folded node must be its only reader,
-// and the weights' type must be able to hold the results. Every remaining BatchNormalization becomes a product and a
-// sum.
+// and the weights' type must be able to hold the results. Every remaining BatchNormalization in inference mode with
+// constant parameters becomes a product and a sum.
 absl::Status FoldScale(Graph& graph);
 
 // Simplification: removes nodes without effect, merges chains of transposes and reshapes, and rewrites some nodes to
