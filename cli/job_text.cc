@@ -113,7 +113,7 @@ bool HasEnded(v1::JobState state) {
 }
 
 std::string TitleOf(const v1::JobSpec& spec) {
-  // Of the target, only the parts that name a kind of machine are shown; the other parts are numbers.
+  // The title shows the parts of the target that name a kind of machine. The other parts are numbers.
   std::string title = spec.name() + " for";
   for (const std::string& word : std::vector<std::string>(absl::StrSplit(spec.target(), ' '))) {
     if (word.starts_with("-") && !word.starts_with("-mcpu=") && !word.starts_with("-device=")) continue;

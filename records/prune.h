@@ -18,7 +18,7 @@ namespace hone::records {
 // A row may be removed only if every rule that is set allows it. If neither `before` nor `keep_best` is set, none may.
 struct PruneRule {
   std::optional<Instant> before;  // only rows measured before this
-  // Of this many schedules the newest verified timing stays: those whose newest verified timing is the fastest.
+  // Keeps the newest verified timing of each of this many schedules, the ones where that timing is the fastest.
   std::optional<size_t> keep_best;
   std::optional<int64_t> keep_row;  // not this one
 };

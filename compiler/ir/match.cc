@@ -247,6 +247,13 @@ void ForEachExpr(const Stmt& s, const std::function<void(const Expr&)>& f) {
   ForEachChild(s, [&](const Stmt& child) { ForEachExpr(child, f); }, [&](const Expr& e) { ForEachExpr(e, f); });
 }
 
+void ForEachOwnLoad(const Stmt& s, const std::function<void(const Load&)>& f) {
+  const auto visit = [&f](const Expr& e) {
+    if (const Load* load = e.As<Load>()) f(*load);
+  };
+  ForEachChild(s, [](const Stmt&) {}, [&visit](const Expr& child) { ForEachExpr(child, visit); });
+}
+
 bool AnyStmt(const Stmt& s, const std::function<bool(const Stmt&)>& holds) {
   bool found = holds(s);
   ForEachChild(s, [&](const Stmt& child) { found = found || AnyStmt(child, holds); }, [](const Expr&) {});

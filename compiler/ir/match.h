@@ -50,6 +50,10 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
 void ForEachExpr(const Expr& e, const std::function<void(const Expr&)>& f);
 void ForEachExpr(const Stmt& s, const std::function<void(const Expr&)>& f);
 
+// Calls f for each Load in the expressions of the statement itself, nested ones too, but not for those of statements
+// inside it.
+void ForEachOwnLoad(const Stmt& s, const std::function<void(const Load&)>& f);
+
 // Whether the predicate holds for s or any statement inside it.
 bool AnyStmt(const Stmt& s, const std::function<bool(const Stmt&)>& holds);
 

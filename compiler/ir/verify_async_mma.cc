@@ -99,15 +99,9 @@ class AsyncMmaVerifier {
       return InFlightError(written.get(), "is written");
     }
     absl::Status status;
-    ForEachChild(
-        s, [](const Stmt&) {},
-        [&](const Expr& child) {
-          ForEachExpr(child, [&](const Expr& e) {
-            const Load* load = e.As<Load>();
-            if (load != nullptr && IsSum(load->buffer.get()))
-              status.Update(InFlightError(load->buffer.get(), "is read"));
-          });
-        });
+    ForEachOwnLoad(s, [&](const Load& load) {
+      if (IsSum(load.buffer.get())) status.Update(InFlightError(load.buffer.get(), "is read"));
+    });
     return status;
   }
 

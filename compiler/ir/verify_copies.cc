@@ -72,18 +72,13 @@ class CopyVerifier {
   // Checks the loads of this statement, not those of statements inside it.
   absl::Status CheckReads(const Stmt& s) const {
     absl::Status status;
-    ForEachChild(
-        s, [](const Stmt&) {},
-        [&](const Expr& child) {
-          ForEachExpr(child, [&](const Expr& e) {
-            const Load* load = e.As<Load>();
-            if (load == nullptr || Arrived(load->buffer.get())) return;
-            status = absl::InvalidArgumentError(fmt::format(
-                "'{}' is read while every copy to it is in flight: {}", load->buffer->name,
-                left_ < 0 ? "there is no wait before the read"
-                          : fmt::format("the last wait leaves {} of {} commit groups in flight", left_, committed_)));
-          });
-        });
+    ForEachOwnLoad(s, [&](const Load& load) {
+      if (Arrived(load.buffer.get())) return;
+      status = absl::InvalidArgumentError(fmt::format(
+          "'{}' is read while every copy to it is in flight: {}", load.buffer->name,
+          left_ < 0 ? "there is no wait before the read"
+                    : fmt::format("the last wait leaves {} of {} commit groups in flight", left_, committed_)));
+    });
     return status;
   }
 

@@ -295,13 +295,7 @@ class GridVerifier {
       if (status.ok()) status = CheckSwizzled(buffer, indices);
     };
     if (const Store* store = s.As<Store>()) check(*store->buffer, store->indices);
-    ForEachChild(
-        s, [](const Stmt&) {},
-        [&](const Expr& e) {
-          ForEachExpr(e, [&](const Expr& x) {
-            if (const Load* load = x.As<Load>()) check(*load->buffer, load->indices);
-          });
-        });
+    ForEachOwnLoad(s, [&](const Load& load) { check(*load.buffer, load.indices); });
     return status;
   }
 

@@ -301,7 +301,8 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
   for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
 }
 
-// Of the program with two units. Its borders lead from the device's home 0 to 1 before call 1, and back before call 2.
+// Damages the program with two units. Its borders lead from the device's home 0 to 1 before call 1, and back before
+// call 2.
 TEST_F(DamagedPackageTest, UnitsHomesAndBordersThatDoNotFitAreRefused) {
   using package::BorderEntry;
   using package::CopyEntry;
