@@ -11,7 +11,8 @@
 
 namespace hone {
 
-// False: errno says why; a part may have been written. Not for pipes and sockets, whose readers may be gone (SIGPIPE).
+// False: errno says why; a part may have been written. A pipe or socket whose reader is gone also raises SIGPIPE,
+// unless the process ignores it.
 inline bool WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());

@@ -16,6 +16,7 @@
 #include "base/identity.h"
 #include "base/resolve_path.h"
 #include "base/status.h"
+#include "base/write_all.h"
 
 namespace hone::package {
 namespace {
@@ -131,13 +132,8 @@ AtomicFile::~AtomicFile() {
 }
 
 absl::Status AtomicFile::Write(std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return SystemError("write", path_);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
+  const bool written = WriteAll(fd_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return written ? absl::OkStatus() : SystemError("write", path_);
 }
 
 absl::Status AtomicFile::Name() {
