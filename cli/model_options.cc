@@ -27,16 +27,39 @@
 namespace hone::cli {
 namespace {
 
-absl::StatusOr<std::vector<int64_t>> ParseShape(std::string_view text) {
-  std::vector<int64_t> shape;
+// Parses a number at the start of the text and removes it; false if there is none.
+bool TakeNumber(std::string_view& text, int64_t* number) {
+  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  if (error != std::errc() || *number < 0) return false;
+  text.remove_prefix(static_cast<size_t>(last - text.data()));
+  return true;
+}
+
+bool Take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// Parses one dimension: "128", "1..512" or "224..640:32".
+absl::StatusOr<graph::DimRange> ParseDimension(std::string_view text) {
+  const std::string whole(text);
+  graph::DimRange range;
+  bool valid = TakeNumber(text, &range.min);
+  range.max = range.min;
+  if (valid && Take(text, "..")) valid = TakeNumber(text, &range.max);
+  if (valid && Take(text, ":")) valid = TakeNumber(text, &range.step);
+  if (valid && text.empty()) return range;
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is not a dimension; write a number, a range 1..512, or a range in steps 224..640:32", whole));
+}
+
+absl::StatusOr<std::vector<graph::DimRange>> ParseShape(std::string_view text) {
+  std::vector<graph::DimRange> shape;
   while (!text.empty()) {
     const size_t end = std::min(text.find(','), text.size());
-    int64_t dimension = 0;
-    const auto [last, error] = std::from_chars(text.data(), text.data() + end, dimension);
-    if (error != std::errc() || last != text.data() + end || dimension < 0) {
-      return absl::InvalidArgumentError(fmt::format("'{}' is not a dimension", std::string(text.substr(0, end))));
-    }
-    shape.push_back(dimension);
+    HONE_ASSIGN_OR_RETURN(const graph::DimRange range, ParseDimension(text.substr(0, end)));
+    shape.push_back(range);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return shape;
@@ -146,7 +169,7 @@ absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   graph::ImportOptions options;
   for (const std::string& text : shapes) {
     HONE_ASSIGN_OR_RETURN(const NamedText shape_text, SplitName("--shape", text, "name=1,3,224,224"));
-    absl::StatusOr<std::vector<int64_t>> shape = ParseShape(shape_text.value);
+    absl::StatusOr<std::vector<graph::DimRange>> shape = ParseShape(shape_text.value);
     if (!shape.ok()) return UsageError(fmt::format("--shape {}: {}", text, std::string(shape.status().message())));
     if (!options.shapes.emplace(shape_text.name, *std::move(shape)).second) {
       return UsageError(fmt::format("--shape names '{}' twice", shape_text.name));

@@ -72,37 +72,58 @@ std::vector<std::string_view> SplitNumbers(std::string_view text) {
 
 // The shape that the caller gives for this input, if any. Bound text gives the shape of a one-dimensional input whose
 // length is not declared.
-std::optional<std::vector<int64_t>> GivenShape(const RawInput& input, const ImportOptions& options) {
+std::optional<std::vector<DimRange>> GivenShape(const RawInput& input, const ImportOptions& options) {
   if (const auto* shape = Find(options.shapes, input.name)) return *shape;
-  if (const auto* bound = Find(options.bound_inputs, input.name)) return bound->type.shape;
+  if (const auto* bound = Find(options.bound_inputs, input.name)) {
+    const std::vector<int64_t> shape = ir::Values(bound->type.shape);
+    return std::vector<DimRange>(shape.begin(), shape.end());
+  }
   const std::string* text = Find(options.bound_texts, input.name);
   const bool open_list = input.shape && input.shape->size() == 1 && !input.shape->front().extent;
   if (text == nullptr || !open_list) return std::nullopt;
-  return std::vector<int64_t>{static_cast<int64_t>(SplitNumbers(*text).size())};
+  return std::vector<DimRange>{static_cast<int64_t>(SplitNumbers(*text).size())};
 }
 
-absl::Status CheckGiven(const RawInput& input, const std::vector<int64_t>& given) {
-  for (int64_t extent : given) {
-    if (extent < 0) {
-      return absl::InvalidArgumentError(
-          fmt::format("input '{}': the given shape {} has a negative dimension", input.name, fmt::join(given, ",")));
+absl::Status CheckGiven(const RawInput& input, const std::vector<DimRange>& given) {
+  std::vector<std::string> texts;
+  for (const DimRange& range : given) texts.push_back(Print(range));
+  const auto error = [&](std::string_view problem) {
+    return absl::InvalidArgumentError(
+        fmt::format("input '{}': the given shape {} {}", input.name, fmt::join(texts, ","), problem));
+  };
+  for (const DimRange& range : given) {
+    if (range.min < 0) return error("has a negative dimension");
+    if (range.max < range.min || range.step < 1) return error("has a range without values");
+    if (range.min % range.step != 0 || range.max % range.step != 0) {
+      return error("has a range whose ends are not multiples of its step");
     }
   }
   bool fits = !input.shape || input.shape->size() == given.size();
   for (size_t i = 0; fits && input.shape && i < given.size(); ++i) {
     const RawDimension& dim = (*input.shape)[i];
-    fits = dim.extent.value_or(0) == 0 || *dim.extent == given[i];  // 0: see ReadInput
+    fits = dim.extent.value_or(0) == 0 || DimRange(*dim.extent) == given[i];  // 0: see ReadInput
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("input '{}': the given shape {} does not fit the model's {}",
-                                                input.name, fmt::join(given, ","), DeclaredShape(input)));
+  return error(fmt::format("does not fit the model's {}", DeclaredShape(input)));
 }
 
-absl::StatusOr<std::map<std::string, int64_t>> BindSymbols(const std::vector<RawInput>& inputs,
-                                                           const ImportOptions& options) {
-  std::map<std::string, int64_t> symbols;
+// Returns the size of a dimension: a number, or a multiple of the open size `name`.
+ir::Size SizeOf(const std::string& name, const DimRange& range) {
+  if (range.min == range.max) return range.min;
+  return ir::Size::Open({name, range.min / range.step, range.max / range.step}) * range.step;
+}
+
+// Returns the name of the open size of a dimension: the model's, or one that no other dimension has.
+std::string SizeName(const RawInput& input, size_t dimension) {
+  if (input.shape && !(*input.shape)[dimension].symbol.empty()) return (*input.shape)[dimension].symbol;
+  return fmt::format("{}.{}", input.name, dimension);
+}
+
+absl::StatusOr<std::map<std::string, DimRange>> BindSymbols(const std::vector<RawInput>& inputs,
+                                                            const ImportOptions& options) {
+  std::map<std::string, DimRange> symbols;
   for (const RawInput& input : inputs) {
-    const std::optional<std::vector<int64_t>> given = GivenShape(input, options);
+    const std::optional<std::vector<DimRange>> given = GivenShape(input, options);
     if (!given) continue;
     HONE_RETURN_IF_ERROR(CheckGiven(input, *given));
     for (size_t i = 0; input.shape && i < given->size(); ++i) {
@@ -111,7 +132,7 @@ absl::StatusOr<std::map<std::string, int64_t>> BindSymbols(const std::vector<Raw
       auto [it, added] = symbols.emplace(dim.symbol, (*given)[i]);
       if (added || it->second == (*given)[i]) continue;
       return absl::InvalidArgumentError(fmt::format("input '{}': dimension '{}' is {} here and {} in another input",
-                                                    input.name, dim.symbol, (*given)[i], it->second));
+                                                    input.name, dim.symbol, Print((*given)[i]), Print(it->second)));
     }
   }
   return symbols;
@@ -194,6 +215,13 @@ absl::StatusOr<TensorData> ReadNumbers(const std::string& name, const TensorType
 
 }  // namespace
 
+std::string Print(const DimRange& range) {
+  std::string text = std::to_string(range.min);
+  if (range.max != range.min) text += fmt::format("..{}", range.max);
+  if (range.step != 1) text += fmt::format(":{}", range.step);
+  return text;
+}
+
 absl::StatusOr<std::vector<TensorData>> BindInputValues(const std::vector<RawInput>& inputs,
                                                         const std::vector<TensorType>& types,
                                                         const ImportOptions& options) {
@@ -223,7 +251,7 @@ absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInpu
   for (const RawInput& input : inputs) {
     TensorType type{input.dtype, {}};
     if (const auto given = GivenShape(input, options)) {
-      type.shape = *given;
+      for (size_t i = 0; i < given->size(); ++i) type.shape.push_back(SizeOf(SizeName(input, i), (*given)[i]));
       types.push_back(std::move(type));
       continue;
     }
@@ -239,7 +267,7 @@ absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInpu
             fmt::format("input '{}': dimension {} ('{}') is not known: give the shape, for example with {}", input.name,
                         i, dim.symbol.empty() ? "?" : dim.symbol, SuggestedShape(input)));
       }
-      type.shape.push_back(dim.extent ? *dim.extent : symbol->second);
+      type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : SizeOf(dim.symbol, symbol->second));
     }
     types.push_back(std::move(type));
   }

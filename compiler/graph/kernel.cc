@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/abstract_sizes.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/op.h"
 #include "compiler/graph/op_facts.h"
@@ -31,8 +32,10 @@ ir::Expr FloatImmediate(ir::DType dtype, const std::vector<std::byte>& bytes) {
   return ir::MakeFloat({dtype, 1}, static_cast<double>(value));
 }
 
-// Returns the only element of a constant; null for half types, which are read like any other tensor.
+// Returns the only element of a constant, or of a value that is known but for open sizes; null for half types, which
+// are read like any other tensor.
 std::optional<ir::Expr> Immediate(const Value& value) {
+  if (value.elements != nullptr && value.elements->size() == 1) return value.elements->front();
   if (value.data == nullptr || value.type.elements() != 1) return std::nullopt;
   const ir::DType dtype = value.type.dtype;
   switch (dtype) {
@@ -157,8 +160,11 @@ class KernelBuilder {
       made.insert(stage.buffer.get());
     }
     DropUnread(workload_);
-    AddParams();
+    HONE_RETURN_IF_ERROR(AddParams());
+    AddSizes();
+    const std::vector<ir::Size> sizes = AbstractSizes(workload_);
     HONE_RETURN_IF_ERROR(ir::Verify(workload_));
+    for (size_t from : ir::CanonicalSizeOrder(workload_)) kernel.sizes.push_back(sizes[from]);
     for (size_t from : ir::CanonicalParamOrder(workload_)) kernel.inputs.push_back(param_values_[from]);
     kernel.workload = ir::Canonicalize(workload_);
     return kernel;
@@ -166,11 +172,12 @@ class KernelBuilder {
 
  private:
   absl::Status Emit(const Node& node) {
-    OpArgs args{.node = node, .inputs = {}, .constants = {}};
+    OpArgs args{.node = node, .inputs = {}, .constants = {}, .elements = {}, .sizes = graph_.sizes};
     const bool floats_differ = FactsOf(node).floats_differ;
     for (ValueId id : node.inputs) {
       args.inputs.push_back(id == kAbsent ? nullptr : Input(id));
       args.constants.push_back(id == kAbsent ? nullptr : graph_.values[id].data);
+      args.elements.push_back(id == kAbsent ? nullptr : graph_.values[id].elements);
       const ir::Buffer& buffer = args.inputs.back();
       if (floats_differ && buffer != nullptr && ir::IsFloat(buffer->dtype)) immediates_.erase(buffer.get());
     }
@@ -225,7 +232,7 @@ class KernelBuilder {
 
   // Keeps only params that the stages still read. Shape and axis inputs are not read at run time, and immediates have
   // replaced their constants.
-  void AddParams() {
+  absl::Status AddParams() {
     std::set<const ir::BufferNode*> loaded;
     for (const ir::Stage& stage : workload_.stages) {
       ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
@@ -234,6 +241,12 @@ class KernelBuilder {
     }
     for (ValueId id : outside_) {
       if (!loaded.contains(buffers_[id].get())) continue;
+      if (graph_.values[id].elements != nullptr) {
+        return absl::UnimplementedError(
+            fmt::format("'{}' is a list of open sizes that is read as data, which is not supported; give the model "
+                        "fixed shapes with --shape",
+                        graph_.values[id].name));
+      }
       const bool constant = graph_.values[id].data != nullptr;
       const ParamRange range = ranges_.at(id);
       workload_.params.push_back({.buffer = buffers_[id],
@@ -241,6 +254,38 @@ class KernelBuilder {
                                   .low = range.low,
                                   .high = range.high});
       param_values_.push_back(id);
+    }
+    return absl::OkStatus();
+  }
+
+  // Declares the open sizes that the workload uses, in the order in which Canonicalize renames them: those of shapes,
+  // of extents, and of values alone.
+  void AddSizes() {
+    std::map<std::string, ir::OpenSize, std::less<>> symbols;
+    const auto note = [&](const ir::OpenSize& symbol) { symbols.emplace(symbol.name, symbol); };
+    for (const ir::OpenSize& symbol : graph_.sizes) note(symbol);
+    for (const auto& [id, buffer] : buffers_) {
+      for (const ir::Size& extent : buffer->shape) extent.ForEachSymbol(note);
+    }
+    std::set<std::string> used;
+    const auto use = [&](const ir::OpenSize& symbol) {
+      note(symbol);
+      if (used.insert(symbol.name).second) workload_.sizes.push_back(symbol);
+    };
+    for (const size_t i : ir::CanonicalParamOrder(workload_)) {
+      for (const ir::Size& extent : workload_.params[i].buffer->shape) extent.ForEachSymbol(use);
+    }
+    for (const ir::Stage& stage : workload_.stages) {
+      for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+        for (const ir::Axis& axis : *axes) axis.extent.ForEachSymbol(use);
+      }
+    }
+    for (const ir::Stage& stage : workload_.stages) {
+      ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+        const auto* var = e.As<ir::Var>();
+        const auto symbol = var == nullptr ? symbols.end() : symbols.find(var->name);
+        if (symbol != symbols.end()) use(symbol->second);
+      });
     }
   }
 

@@ -12,6 +12,8 @@
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/onnx_reader.h"
+#include "compiler/graph/size_elements.h"
+#include "compiler/ir/elements.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -142,6 +144,16 @@ struct Context {
   bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };
 
+bool IsNumber(const ir::Expr& e) { return e.As<ir::IntImm>() != nullptr || e.As<ir::FloatImm>() != nullptr; }
+
+// The bytes of a constant with these elements, which are numbers.
+TensorData ConstantOf(ir::DType dtype, const std::vector<ir::Expr>& elements) {
+  const auto size = static_cast<size_t>(ir::SizeOf(dtype));
+  auto bytes = std::make_shared<std::vector<std::byte>>(elements.size() * size);
+  for (size_t i = 0; i < elements.size(); ++i) ir::WriteElement(elements[i], bytes->data() + i * size);
+  return bytes;
+}
+
 class Importer {
  public:
   explicit Importer(const RawModel& model) : model_(model) {}
@@ -240,6 +252,13 @@ class Importer {
       if (!scope.values.contains(input.name)) inputs.push_back(input);
     }
     HONE_ASSIGN_OR_RETURN(std::vector<TensorType> types, BindInputTypes(inputs, options));
+    for (const TensorType& type : types) {
+      for (const ir::Size& size : type.shape) {
+        size.ForEachSymbol([&](const ir::OpenSize& symbol) {
+          if (std::ranges::find(graph_.sizes, symbol) == graph_.sizes.end()) graph_.sizes.push_back(symbol);
+        });
+      }
+    }
     HONE_ASSIGN_OR_RETURN(const std::vector<TensorData> values, BindInputValues(inputs, types, options));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const ValueId id = AddNamed(inputs[i].name, types[i], values[i]);
@@ -531,10 +550,34 @@ class Importer {
     const auto constant = [&](ValueId id) {
       return id == kAbsent || graph_.values[id].data != nullptr || unfolded_.contains(id);
     };
+    if (!known) {
+      HONE_ASSIGN_OR_RETURN(const bool folded, FoldElements(added));
+      if (folded) {
+        graph_.nodes.pop_back();
+        return absl::OkStatus();
+      }
+    }
     if (!known && !std::all_of(added.inputs.begin(), added.inputs.end(), constant)) return absl::OkStatus();
     unfolded_.insert(added.outputs.begin(), added.outputs.end());
     unfolded_.erase(kAbsent);
     return absl::OkStatus();
+  }
+
+  // Computes the node's outputs if they are known but for open sizes. Elements that are all numbers become a constant.
+  absl::StatusOr<bool> FoldElements(const Node& node) {
+    if (graph_.sizes.empty()) return false;
+    HONE_ASSIGN_OR_RETURN(const std::vector<ElementExprs> results, EvaluateElements(graph_, node));
+    if (results.empty()) return false;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kAbsent) continue;
+      Value& value = graph_.values[node.outputs[i]];
+      value.elements = results[i];
+      if (std::ranges::all_of(*results[i], IsNumber)) {
+        value.data = ConstantOf(value.type.dtype, *results[i]);
+        value.elements = nullptr;
+      }
+    }
+    return true;
   }
 
   // Computes the value, and those it depends on, if it is in unfolded_. Returns true if it was.

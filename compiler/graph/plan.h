@@ -30,11 +30,13 @@ struct PlanTensor {
 
 // One kernel call.
 struct PlanCall {
-  int workload;                     // index into Plan::workloads
-  std::vector<TensorId> arguments;  // one per param of the workload, then one per output
+  int workload;                      // index into Plan::workloads
+  std::vector<TensorId> arguments;   // one per param of the workload, then one per output
+  std::vector<ir::Size> sizes = {};  // one per open size of the workload: its value, in terms of the plan's sizes
 };
 
 struct Plan {
+  std::vector<ir::OpenSize> sizes;  // the open sizes that the tensors' shapes use
   std::vector<PlanTensor> tensors;
   std::vector<TensorId> inputs,
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
@@ -42,9 +44,20 @@ struct Plan {
   std::vector<PlanCall> calls;          // in execution order
 };
 
+// The values that a dimension may have: multiples of `step` from `min` to `max`, both included. One number is a range,
+// too.
+struct DimRange {
+  int64_t min = 1, max = 1, step = 1;
+  DimRange() = default;
+  DimRange(int64_t value) : min(value), max(value) {}  // NOLINT: a number is a range
+  DimRange(int64_t min, int64_t max, int64_t step = 1) : min(min), max(max), step(step) {}
+  bool operator==(const DimRange&) const = default;
+};
+std::string Print(const DimRange& range);  // "128", "1..512", "224..640:32"
+
 struct ImportOptions {
-  // Shapes of inputs with symbolic dimensions, by input name.
-  std::map<std::string, std::vector<int64_t>> shapes;
+  // Shapes of inputs with symbolic dimensions, by input name. A dimension with several values becomes an open size.
+  std::map<std::string, std::vector<DimRange>> shapes;
   // Values of inputs that are fixed at compile time, by name; they become constants. An input whose value decides a
   // shape must be bound. A bound value also replaces the model's default for the input.
   std::map<std::string, Constant> bound_inputs;

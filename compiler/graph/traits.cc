@@ -18,8 +18,8 @@ bool IsVar(const ir::Expr& e, const ir::Axis& axis) {
   return var != nullptr && var->name == axis.name;
 }
 
-std::vector<int64_t> Extents(const std::vector<ir::Axis>& axes) {
-  std::vector<int64_t> extents;
+ir::Shape Extents(const std::vector<ir::Axis>& axes) {
+  ir::Shape extents;
   for (const ir::Axis& axis : axes) extents.push_back(axis.extent);
   return extents;
 }
@@ -27,7 +27,7 @@ std::vector<int64_t> Extents(const std::vector<ir::Axis>& axes) {
 // Classifies a load by how its indices relate to the surrounding loops `axes`.
 Access Classify(const ir::Load& load, const std::vector<ir::Axis>& axes) {
   if (load.mask.defined()) return Access::kOther;
-  const std::vector<int64_t>& shape = load.buffer->shape;
+  const ir::Shape& shape = load.buffer->shape;
   bool same = shape == Extents(axes);
   size_t next = 0;  // the first axis that later indices may still use
   for (size_t d = 0; d < load.indices.size(); ++d) {
@@ -96,7 +96,7 @@ void FindElementwise(const EmittedNode& emitted, NodeTraits& traits) {
 bool VisitsEachOnce(const ir::Load& load, std::vector<ir::Axis> axes) {
   if (load.mask.defined()) return false;
   for (size_t d = 0; d < load.indices.size(); ++d) {
-    const int64_t extent = load.buffer->shape[d];
+    const ir::Size& extent = load.buffer->shape[d];
     if (ir::IsZero(load.indices[d]) && extent == 1) continue;
     const auto axis =
         std::find_if(axes.begin(), axes.end(), [&](const ir::Axis& a) { return IsVar(load.indices[d], a); });
@@ -146,7 +146,7 @@ void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
   auto first = std::find_if(emitted.stages.begin(), emitted.stages.end(),
                             [](const ir::Stage& stage) { return stage.reduction != ir::Reduction::kNone; });
   // Takes the row shape from the input over whose trailing dimensions the first reduction runs.
-  const std::vector<int64_t> reduced = Extents(first->reduce_axes);
+  const ir::Shape reduced = Extents(first->reduce_axes);
   for (const ir::Buffer& input : emitted.inputs) {
     if (input == nullptr || input->shape.size() < reduced.size()) continue;
     const size_t outer = input->shape.size() - reduced.size();
@@ -246,11 +246,11 @@ void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
 
 }  // namespace
 
-bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer) {
+bool IsRowReduced(const ir::Shape& shape, const ir::Shape& row_shape, size_t outer) {
   if (shape.size() < outer || shape.size() > row_shape.size() || outer > row_shape.size()) return false;
   if (!std::equal(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(outer), row_shape.begin())) return false;
   return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(outer), shape.end(),
-                     [](int64_t extent) { return extent == 1; });
+                     [](const ir::Size& extent) { return extent == 1; });
 }
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {

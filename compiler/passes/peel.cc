@@ -10,26 +10,33 @@
 namespace hone::passes {
 namespace {
 
-// A loop extent min(full, rest). rest is `tail` in the last tile and at least `full` in all others.
+// A loop extent min(full, rest). rest is `tail` where it is less than `full`. The tail is constant, or rest itself if
+// an open size decides it.
 struct Minimum {
   ir::Expr expr, rest;
-  int64_t full, tail;
+  int64_t full;
+  ir::Expr tail;
 };
 
-std::optional<Minimum> AsMinimum(const ir::Expr& e, const ir::Ranges& ranges) {
+bool UsesAny(const ir::Expr& e, const ir::Ranges& sizes) {
+  return std::ranges::any_of(sizes, [&](const auto& size) { return ir::UsesVar(e, size.first); });
+}
+
+std::optional<Minimum> AsMinimum(const ir::Expr& e, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   const ir::Binary* m = e.As<ir::Binary>();
   if (m == nullptr || m->op != ir::BinaryOp::kMin) return std::nullopt;
   const bool left = m->a.As<ir::IntImm>() != nullptr;
   const ir::IntImm* full = left ? m->a.As<ir::IntImm>() : m->b.As<ir::IntImm>();
   if (full == nullptr || full->value <= 0) return std::nullopt;
   const ir::Expr rest = left ? m->b : m->a;
+  if (UsesAny(rest, sizes)) return Minimum{e, rest, full->value, rest};
   const ir::Linear linear = ir::ToLinear(rest, {});
   for (const auto& [atom, k] : linear.terms) {
     if (k % full->value != 0) return std::nullopt;
   }
   const int64_t tail = ((linear.constant % full->value) + full->value) % full->value;
   if (tail == 0 || ir::BoundsOf(rest, ranges).low < 1) return std::nullopt;
-  return Minimum{e, rest, full->value, tail};
+  return Minimum{e, rest, full->value, ir::Expr(tail)};
 }
 
 bool Bound(const ir::Expr& e, const ir::Ranges& ranges) {
@@ -40,18 +47,18 @@ bool Bound(const ir::Expr& e, const ir::Ranges& ranges) {
   return bound;
 }
 
-std::optional<Minimum> FindMinimum(const ir::Stmt& s, const ir::Ranges& ranges) {
+std::optional<Minimum> FindMinimum(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   std::optional<Minimum> found;
   if (const ir::For* loop = s.As<ir::For>()) {
     ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
       if (found.has_value() || !Bound(e, ranges)) return;
-      found = AsMinimum(e, ranges);
+      found = AsMinimum(e, ranges, sizes);
     });
   }
   ir::ForEachChild(
       s,
       [&](const ir::Stmt& child) {
-        if (!found.has_value()) found = FindMinimum(child, ranges);
+        if (!found.has_value()) found = FindMinimum(child, ranges, sizes);
       },
       [](const ir::Expr&) {});
   return found;
@@ -67,21 +74,28 @@ ir::Stmt Replace(const ir::Stmt& s, const ir::Expr& from, const ir::Expr& to) {
       [&](const ir::Expr& e) { return Replace(e, from, to); });
 }
 
-// ranges: those of the loop variables in scope.
-ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges) {
-  if (const auto m = FindMinimum(s, ranges)) {
-    return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
-                             Replace(s, m->expr, ir::Expr(m->tail))),
-                  ranges);
+// The kind of the loop once its tail is peeled: only loops of constant extent can be vectorized or unrolled.
+ir::LoopKind KindOf(const ir::For& loop, const ir::Ranges& sizes) {
+  const bool unrolls = loop.kind == ir::LoopKind::kVectorized || loop.kind == ir::LoopKind::kUnrolled;
+  return unrolls && UsesAny(loop.extent, sizes) ? ir::LoopKind::kSerial : loop.kind;
+}
+
+// ranges: those of the loop variables in scope and of the open sizes.
+ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
+  if (const auto m = FindMinimum(s, ranges, sizes)) {
+    return PeelIn(
+        ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)), Replace(s, m->expr, m->tail)),
+        ranges, sizes);
   }
   if (const ir::For* loop = s.As<ir::For>()) {
     ir::Ranges inner = ranges;
     inner[loop->var] = {0, ir::BoundsOf(loop->extent, ranges).high - 1};
-    const ir::Stmt body = PeelIn(loop->body, inner);
-    return body.SameHandle(loop->body) ? s : ir::MakeFor(loop->var, loop->extent, loop->kind, body);
+    const ir::Stmt body = PeelIn(loop->body, inner, sizes);
+    const ir::LoopKind kind = KindOf(*loop, sizes);
+    return body.SameHandle(loop->body) && kind == loop->kind ? s : ir::MakeFor(loop->var, loop->extent, kind, body);
   }
   return ir::MapChildren(
-      s, [&](const ir::Stmt& child) { return PeelIn(child, ranges); }, [](const ir::Expr& e) { return e; });
+      s, [&](const ir::Stmt& child) { return PeelIn(child, ranges, sizes); }, [](const ir::Expr& e) { return e; });
 }
 
 constexpr int64_t kPeeledIterationsMax = 2;  // iterations that are split off
@@ -160,7 +174,7 @@ ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges) {
 
 }  // namespace
 
-ir::Stmt Peel(const ir::Stmt& s) { return PeelIn(s, {}); }
-ir::Stmt PeelEnds(const ir::Stmt& s) { return PeelEndsIn(s, {}); }
+ir::Stmt Peel(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelIn(s, sizes, sizes); }
+ir::Stmt PeelEnds(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelEndsIn(s, sizes); }
 
 }  // namespace hone::passes

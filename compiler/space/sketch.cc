@@ -7,6 +7,12 @@
 #include "base/status.h"
 
 namespace hone::space {
+namespace {
+
+// In a tile of up to so many iterations, conditions on each of them cost less than a tile of variable length.
+constexpr int64_t kMaskedIterationsMax = 16;
+
+}  // namespace
 
 absl::Status Sketch::Do(schedule::Step step) {
   absl::Status status = schedule::Apply(step, state);
@@ -20,8 +26,20 @@ absl::Status Sketch::DoAll(const schedule::Schedule& taken) {
   return absl::OkStatus();
 }
 
+schedule::Tail Sketch::OpenTail(const std::string& name, int64_t factor, schedule::Tail tail) {
+  size_t position = 0;
+  const schedule::Nest* nest = state.FindLoop(name, &position);
+  if (tail != schedule::Tail::kShift || nest == nullptr) return tail;
+  const schedule::Loop& loop = nest->loops[position];
+  if (!state.IsOpen(loop.extent)) return tail;
+  const std::optional<ir::Size> size = state.IterationsOf(loop);
+  if (!size.has_value()) return schedule::Tail::kMask;
+  if (Divides(factor, *size) || (!loop.reduce && size->min() >= factor)) return tail;
+  return factor > kMaskedIterationsMax ? schedule::Tail::kPeel : schedule::Tail::kMask;
+}
+
 absl::StatusOr<SplitLoops> Sketch::Split(const std::string& loop, int64_t factor, schedule::Tail tail) {
-  HONE_RETURN_IF_ERROR(Do(schedule::Split{loop, factor, tail}));
+  HONE_RETURN_IF_ERROR(Do(schedule::Split{loop, factor, OpenTail(loop, factor, tail)}));
   return SplitLoops{loop + "o", loop + "i"};
 }
 

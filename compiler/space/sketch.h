@@ -44,6 +44,7 @@ struct Sketch {
   absl::Status Do(schedule::Step step);
   absl::Status DoAll(const schedule::Schedule& taken);
 
+  // If the loop's extent is open, kShift is only taken where tiles are never longer than the loop.
   absl::StatusOr<SplitLoops> Split(const std::string& loop, int64_t factor, schedule::Tail tail);
   // Fuses two loops into one; `inner` must be directly inside `outer`.
   absl::StatusOr<std::string> Fuse(const std::string& outer, const std::string& inner);
@@ -66,6 +67,8 @@ struct Sketch {
   const schedule::Nest& Get(const std::string& stage) const;  // the stage must exist
   // The most iterations of the loop; their number may depend on outer loops. The loop must exist.
   int64_t MaxExtent(const std::string& loop);
+  // The tail that takes the place of `tail` if the loop's extent is open, so that tiles may be longer than the loop.
+  schedule::Tail OpenTail(const std::string& loop, int64_t factor, schedule::Tail tail);
 };
 
 }  // namespace hone::space

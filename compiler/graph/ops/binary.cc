@@ -16,8 +16,8 @@ using ir::Expr;
 
 using Combine = std::function<Expr(Expr, Expr)>;
 
-absl::StatusOr<Dims> BroadcastAll(const OpArgs& args) {
-  Dims shape = args.inputs[0]->shape;
+absl::StatusOr<Shape> BroadcastAll(const OpArgs& args) {
+  Shape shape = args.inputs[0]->shape;
   for (size_t i = 1; i < args.inputs.size(); ++i) {
     if (!args.Has(i)) return Malformed(fmt::format("input {} is missing", i));
     HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, args.inputs[i]->shape));
@@ -40,9 +40,9 @@ absl::StatusOr<size_t> TrailingOnes(const OpArgs& args) {
 OpResult Broadcast(const OpArgs& args, StageBuilder& builder, DType out, const Combine& combine) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   HONE_ASSIGN_OR_RETURN(size_t ones, TrailingOnes(args));
-  Dims second = args.inputs[1]->shape;
+  Shape second = args.inputs[1]->shape;
   second.insert(second.end(), ones, 1);
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(args.inputs[0]->shape, second));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(args.inputs[0]->shape, second));
   return Buffers{Map(builder, args.node.op, out, std::move(shape), [&](Indices i) {
     return combine(ReadBroadcast(args.inputs[0], i), ReadBroadcast(args.inputs[1], i.first(i.size() - ones)));
   })};
@@ -64,7 +64,7 @@ constexpr size_t kOperandsMax = 64;  // per stage: code that walks expressions r
 OpResult Variadic(const OpArgs& args, StageBuilder& builder, const Combine& combine, double divisor) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   if (args.inputs.size() == 1) return Buffers{args.inputs[0]};
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastAll(args));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastAll(args));
   const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
   Buffer before;  // the result for the inputs up to `next`
   size_t next = 0;
@@ -128,7 +128,7 @@ Expr RepeatedSquare(Expr x, int k) {
 // Integer powers by squaring over the bits of the exponent; products wrap. `known` is the exponent if it is one nonzero
 // number known at compile time; then only its own bits are examined.
 Buffer EmitIntegerPower(StageBuilder& builder, const Buffer& base, const Buffer& exponent, const ir::IntImm* known,
-                        const Dims& shape) {
+                        const Shape& shape) {
   const DType dtype = base->dtype;
   const bool is_signed = !ir::IsUnsignedInt(exponent->dtype);
   const bool negative = known != nullptr && is_signed && known->value < 0;
@@ -175,7 +175,7 @@ OpResult Pow(const OpArgs& args, StageBuilder& builder) {
   const Buffer& base = args.inputs[0];
   const Buffer& power = args.inputs[1];
   if (power->dtype == DType::kBool) return Malformed("the exponent (input 1) is bool");
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(base->shape, power->shape));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(base->shape, power->shape));
   if (ir::IsInt(base->dtype) && ir::IsInt(power->dtype)) {
     const bool known = args.constants.size() > 1 && args.constants[1] != nullptr && ir::NumElements(*power) == 1;
     const Expr number = known ? ConstantElement({{power->dtype, power->shape}, args.constants[1]}, 0) : Expr();

@@ -35,7 +35,7 @@ OpResult Where(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[1];
   const Buffer& y = args.inputs[2];
   if (x->dtype != y->dtype) return Malformed("inputs 1 and 2 must be of one type");
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(x->shape, y->shape));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(x->shape, y->shape));
   HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, condition->shape));
   return Buffers{Map(builder, "where", x->dtype, std::move(shape), [&](Indices i) {
     return MakeSelect(ReadBroadcast(condition, i), ReadBroadcast(x, i), ReadBroadcast(y, i));

@@ -18,23 +18,23 @@ using ir::Intrinsic;
 constexpr int64_t kGeneratedLengthMax = int64_t{1} << 32;
 
 OpResult ShapeOf(const OpArgs& args, StageBuilder& builder) {
-  const Dims& dims = args.inputs[0]->shape;
+  const Shape& dims = args.inputs[0]->shape;
   const int64_t rank = static_cast<int64_t>(dims.size());
   int64_t start = args.Int("start", 0), end = args.Int("end", rank);
   start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
   end = std::clamp<int64_t>(end < 0 ? end + rank : end, 0, rank);
-  const Dims part(dims.begin() + start, dims.begin() + std::max(start, end));
+  const Shape part(dims.begin() + start, dims.begin() + std::max(start, end));
   return Buffers{builder.Compute("shape", DType::kInt64, {static_cast<int64_t>(part.size())},
-                                 [&](Indices i) { return part.empty() ? Expr(0) : Table(i[0], part); })};
+                                 [&](Indices i) { return part.empty() ? Expr(0) : Choose(i[0], Exprs(part.begin(), part.end())); })};
 }
 
 OpResult SizeOf(const OpArgs& args, StageBuilder& builder) {
-  const int64_t size = Product(args.inputs[0]->shape);
+  const Size size = Product(args.inputs[0]->shape);
   return Buffers{builder.Compute("size", DType::kInt64, {}, [&](Indices) { return Expr(size); })};
 }
 
 OpResult ConstantOfShape(const OpArgs& args, StageBuilder& builder) {
-  HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(0));
+  HONE_ASSIGN_OR_RETURN(Shape shape, args.ConstantSizes(0));
   HONE_RETURN_IF_ERROR(CheckNotNegative(shape));
   Expr value = Number(DType::kFloat32, 0);
   DType dtype = DType::kFloat32;
@@ -75,10 +75,10 @@ OpResult OneHot(const OpArgs& args, StageBuilder& builder) {
   if (depths.size() != 1 || !(depths[0] >= 0 && depths[0] <= static_cast<double>(kGeneratedLengthMax))) {
     return Malformed("the depth (input 1) must be one number that is not negative");
   }
-  if (values->shape != Dims{2}) return Malformed("the values (input 2) must be two numbers");
+  if (values->shape != Shape{2}) return Malformed("the values (input 2) must be two numbers");
   const int64_t depth = static_cast<int64_t>(depths[0]);
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(indices) + 1));
-  Dims shape = indices->shape;
+  Shape shape = indices->shape;
   shape.insert(shape.begin() + axis, depth);
   return Buffers{Map(builder, "one_hot", values->dtype, std::move(shape), [&](Indices i) {
     Exprs rest(i.begin(), i.end());

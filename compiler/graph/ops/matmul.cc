@@ -16,12 +16,12 @@ using ir::Reduction;
 
 // Shapes as in numpy.matmul: a vector is a row on the left and a column on the right; leading dimensions are broadcast.
 struct Product2D {
-  Dims batch;
-  int64_t m = 1, k = 0, n = 1;
+  Shape batch;
+  Size m = 1, k = 0, n = 1;
   bool left_vector = false, right_vector = false;
 
-  Dims Shape() const {
-    Dims shape = batch;
+  Shape ResultShape() const {
+    Shape shape = batch;
     if (!left_vector) shape.push_back(m);
     if (!right_vector) shape.push_back(n);
     return shape;
@@ -38,11 +38,11 @@ absl::StatusOr<Product2D> ReadProduct(const Buffer& a, const Buffer& b) {
   product.k = a->shape.back();
   if (!product.left_vector) product.m = a->shape[Rank(a) - 2];
   if (!product.right_vector) product.n = b->shape.back();
-  const int64_t rows = b->shape[product.right_vector ? 0 : Rank(b) - 2];
+  const Size rows = b->shape[product.right_vector ? 0 : Rank(b) - 2];
   if (rows != product.k)
     return Malformed(fmt::format("input 0 has {} columns, but input 1 has {} rows", product.k, rows));
-  Dims left(a->shape.begin(), a->shape.end() - (product.left_vector ? 1 : 2));
-  Dims right(b->shape.begin(), b->shape.end() - (product.right_vector ? 1 : 2));
+  Shape left(a->shape.begin(), a->shape.end() - (product.left_vector ? 1 : 2));
+  Shape right(b->shape.begin(), b->shape.end() - (product.right_vector ? 1 : 2));
   HONE_ASSIGN_OR_RETURN(product.batch, BroadcastShapes(left, right));
   return product;
 }
@@ -62,7 +62,7 @@ using Element = std::function<Expr(const Buffer& operand, Exprs place)>;
 
 Buffer EmitProduct(StageBuilder& builder, const Product2D& product, const Buffer& a, const Buffer& b, DType dtype,
                    const Element& left, const Element& right) {
-  return Reduce(builder, "matmul", dtype, product.Shape(), {product.k}, Reduction::kSum, [&](Indices i, Indices r) {
+  return Reduce(builder, "matmul", dtype, product.ResultShape(), {product.k}, Reduction::kSum, [&](Indices i, Indices r) {
     Indices batch = i.first(product.batch.size());
     Exprs row = product.left_vector ? Exprs{r[0]} : Exprs{i[product.MAxis()], r[0]};
     Exprs column = product.right_vector ? Exprs{r[0]} : Exprs{r[0], i[product.NAxis()]};
@@ -86,8 +86,8 @@ OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
   if (Rank(a) != 2 || Rank(b) != 2) return Malformed("inputs 0 and 1 must be matrices");
   const bool trans_a = args.Int("transA", 0) != 0, trans_b = args.Int("transB", 0) != 0;
   const double alpha = args.Float("alpha", 1), beta = args.Float("beta", 1);
-  const Dims shape = {a->shape[trans_a ? 1 : 0], b->shape[trans_b ? 0 : 1]};
-  const int64_t k = a->shape[trans_a ? 0 : 1];
+  const Shape shape = {a->shape[trans_a ? 1 : 0], b->shape[trans_b ? 0 : 1]};
+  const Size k = a->shape[trans_a ? 0 : 1];
   if (b->shape[trans_b ? 1 : 0] != k) return Malformed("the inner dimensions of inputs 0 and 1 differ");
   const DType dtype = a->dtype, wide = ComputeType(dtype);
   if (ir::IsInt(dtype) && (alpha != std::int64_t(alpha) || beta != std::int64_t(beta))) {
@@ -125,13 +125,13 @@ absl::StatusOr<Element> Dequantized(const OpArgs& args, size_t operand, size_t z
   }
   const size_t axis = left ? Rank(x) - 2 : Rank(x) - 1;
   if (Rank(x) < 2) return Malformed(fmt::format("the zero point (input {}) must be one number", zero_point));
-  if (zero->shape == Dims{x->shape[axis]}) {
+  if (zero->shape == Shape{x->shape[axis]}) {
     return [zero, axis](const Buffer& buffer, Exprs place) {
       Expr offset = ReadAs(i32, zero, {place[axis]});
       return ReadAs(i32, buffer, std::move(place)) - offset;
     };
   }
-  Dims expected = x->shape;
+  Shape expected = x->shape;
   expected[left ? Rank(x) - 1 : Rank(x) - 2] = 1;
   if (zero->shape != expected)
     return Malformed(fmt::format("the zero point (input {}) has shape [{}]; it must be [{}]", zero_point,
@@ -162,9 +162,9 @@ OpResult QLinearMatMul(const OpArgs& args, StageBuilder& builder) {
     if (Product(args.inputs[i]->shape) == 1) continue;
     return Unsupported(fmt::format("input {} has one number per row; only one number for all rows is supported", i));
   }
-  const Dims& scale = args.inputs[4]->shape;
+  const Shape& scale = args.inputs[4]->shape;
   const Buffer& b = args.inputs[3];
-  if (Product(scale) != 1 && (Rank(b) < 2 || scale != Dims{b->shape.back()})) {
+  if (Product(scale) != 1 && (Rank(b) < 2 || scale != Shape{b->shape.back()})) {
     return Unsupported("the scale of b (input 4) is neither one number nor one per column, which is not supported");
   }
   const DType out = args.inputs[7]->dtype;

@@ -28,8 +28,8 @@ size_t ChannelDimension(const OpArgs& args) {
 }
 
 // The number of channels; 1 for a batch without a channel dimension.
-int64_t CountChannels(const OpArgs& args) {
-  return Rank(args.inputs[0]) < 2 ? 1 : args.inputs[0]->shape[ChannelDimension(args)];
+Size CountChannels(const OpArgs& args) {
+  return Rank(args.inputs[0]) < 2 ? Size(1) : args.inputs[0]->shape[ChannelDimension(args)];
 }
 
 // All dimensions except batch and channels.
@@ -40,9 +40,9 @@ Dims SpaceAxes(const Buffer& x, size_t channel) {
   return axes;
 }
 
-double Count(const Buffer& x, const Dims& axes) {
-  double count = 1;
-  for (int64_t axis : axes) count *= static_cast<double>(x->shape[static_cast<size_t>(axis)]);
+Size Count(const Buffer& x, const Dims& axes) {
+  Size count = 1;
+  for (int64_t axis : axes) count *= x->shape[static_cast<size_t>(axis)];
   return count;
 }
 
@@ -53,7 +53,7 @@ struct Moments {
 };
 
 Moments EmitMoments(StageBuilder& builder, const Buffer& x, const Dims& axes, DType work) {
-  const double count = Count(x, axes);
+  const Size count = Count(x, axes);
   auto read = [&](Indices i) { return ReadAs(work, x, Own(i)); };
   auto average = [&](std::string_view hint, const Buffer& sum) {
     return Map(builder, hint, work, sum->shape, [&](Indices i) { return ReadHere(sum, i) / Number(work, count); });
@@ -76,9 +76,9 @@ Buffer EmitInverseDeviation(StageBuilder& builder, const Buffer& variance, doubl
 
 absl::Status CheckPerChannel(const OpArgs& args, size_t first, size_t last) {
   if (Rank(args.inputs[0]) == 0) return Malformed("input 0 has no dimension for the batch");
-  const int64_t channels = CountChannels(args);
+  const Size channels = CountChannels(args);
   for (size_t i = first; i <= last; ++i) {
-    if (args.inputs[i]->shape != Dims{channels}) {
+    if (args.inputs[i]->shape != Shape{channels}) {
       return Malformed(fmt::format("input {} must have one number per channel ({})", i, channels));
     }
   }
@@ -91,7 +91,7 @@ Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer&
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
   const size_t channel = ChannelDimension(args);
-  const Dims per_channel = {CountChannels(args)};
+  const Shape per_channel = {CountChannels(args)};
   Buffer factor = Map(builder, "factor", wide, per_channel, [&](Indices i) {
     return ReadAs(wide, args.inputs[1], Own(i)) / Sqrt(ReadAs(wide, variance, Own(i)) + Number(wide, epsilon));
   });
@@ -206,17 +206,17 @@ OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
 OpResult GroupNormalization(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const int64_t groups = args.Int("num_groups", 0);
-  if (Rank(x) < 2 || groups < 1 || x->shape[1] % groups != 0) {
+  if (Rank(x) < 2 || groups < 1 || !Divides(groups, x->shape[1])) {
     return Malformed(fmt::format("attribute num_groups is {}; it must divide the channels", groups));
   }
-  const int64_t size = x->shape[1] / groups;
+  const Size size = x->shape[1] / groups;
   for (size_t i : {1, 2}) {
-    if (args.inputs[i]->shape != Dims{groups} && args.inputs[i]->shape != Dims{x->shape[1]}) {
+    if (args.inputs[i]->shape != Shape{groups} && args.inputs[i]->shape != Shape{x->shape[1]}) {
       return Malformed(fmt::format("input {} must have one number per group or per channel", i));
     }
   }
   const DType wide = ComputeType(x->dtype);
-  Dims grouped = x->shape;  // [batch, group, channel of the group, ...]
+  Shape grouped = x->shape;  // [batch, group, channel of the group, ...]
   grouped[1] = size;
   grouped.insert(grouped.begin() + 1, groups);
   Buffer split = Map(builder, "grouped", wide, grouped, [&](Indices i) {
@@ -275,7 +275,7 @@ OpResult LRN(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 1e-4), beta = args.Float("beta", 0.75), bias = args.Float("bias", 1.0);
   const DType wide = ComputeType(x->dtype);
   const size_t channel = ChannelDimension(args);
-  Dims before(Rank(x), 0), after(Rank(x), 0);
+  Shape before(Rank(x), 0), after(Rank(x), 0);
   before[channel] = (size - 1) / 2;
   after[channel] = size - 1 - before[channel];
   Buffer padded = PadWith(builder, x, before, after, Number(wide, 0));

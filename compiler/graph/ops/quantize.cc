@@ -28,7 +28,7 @@ Expr Requantize(const OpArgs& args, const Requantization& inputs, Expr sum, cons
   const Buffer& b_scale = args.inputs[inputs.b_scale];
   Exprs place(Rank(b_scale), Expr(0));
   for (size_t d = 0; d < place.size(); ++d) {
-    if (b_scale->shape[d] > 1) place[d] = channel;
+    if (b_scale->shape[d] != 1) place[d] = channel;
   }
   Expr scale = To(f32, ReadScalar(args.inputs[inputs.a_scale])) * ReadAs(f32, b_scale, std::move(place)) /
                To(f32, ReadScalar(args.inputs[inputs.y_scale]));
@@ -85,7 +85,7 @@ struct Granularity {
 
 absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   const Buffer& x = args.inputs[0];
-  const Dims& scale = args.inputs[1]->shape;
+  const Shape& scale = args.inputs[1]->shape;
   Granularity granularity;
   const bool scalars = args.Has(2) && Product(scale) == 1 && Product(args.inputs[2]->shape) == 1;
   if (args.Has(2) && !scalars && args.inputs[2]->shape != scale) {
@@ -95,13 +95,13 @@ absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 1), Rank(x)));
   granularity.axis = static_cast<size_t>(axis);
   granularity.block = args.Int("block_size", 0);
-  Dims expected = {x->shape[granularity.axis]};
+  Shape expected = {x->shape[granularity.axis]};
   if (granularity.block != 0) {
     if (granularity.block < 0)
       return Malformed(fmt::format("attribute block_size is {}; it must not be negative", granularity.block));
     expected = x->shape;
-    int64_t& extent = expected[granularity.axis];
-    extent = extent / granularity.block + (extent % granularity.block != 0 ? 1 : 0);
+    Size& extent = expected[granularity.axis];
+    extent = CeilDiv(extent, granularity.block);
   }
   if (scale != expected) return Malformed("the shape of the scale (input 1) does not fit input 0 and the axis");
   return granularity;

@@ -144,7 +144,7 @@ StepState EmitRnn(StageBuilder& builder, const RecurrentCell& cell, const StepIn
 
 // Gates: update z, reset r, candidate h.
 StepState EmitGru(StageBuilder& builder, const RecurrentCell& cell, const StepInputs& in) {
-  const Dims shape = {in.batch, in.units};
+  const Shape shape = {in.batch, in.units};
   const int64_t gates = cell.linear_before_reset ? 3 : 2;
   Buffer recurrent = EmitRecurrent(builder, in, in.hidden, 0, gates * in.units);
   Buffer candidate_recurrent = recurrent;
@@ -169,7 +169,7 @@ StepState EmitGru(StageBuilder& builder, const RecurrentCell& cell, const StepIn
 
 // Gates: input i, output o, forget f, cell c.
 StepState EmitLstm(StageBuilder& builder, const RecurrentCell& cell, const StepInputs& in) {
-  const Dims shape = {in.batch, in.units};
+  const Shape shape = {in.batch, in.units};
   Buffer recurrent = EmitRecurrent(builder, in, in.hidden, 0, 4 * in.units);
   Buffer carry = builder.Compute("carry", in.dtype, shape, [&](Indices i) {
     const GateElement element(cell, in, recurrent, i);

@@ -19,11 +19,11 @@ using ElementFunction = std::function<Expr(Expr)>;
 struct ReduceAxes {
   Dims axes;  // sorted
   bool keep;
-  int64_t count;  // number of elements reduced to one result
+  Size count;  // number of elements reduced to one result
 };
 
 absl::StatusOr<ReduceAxes> ReadAxes(const OpArgs& args) {
-  const Dims& shape = args.inputs[0]->shape;
+  const Shape& shape = args.inputs[0]->shape;
   HONE_ASSIGN_OR_RETURN(Dims axes, AxesFrom(args, 1));
   if (axes.empty() && args.Int("noop_with_empty_axes", 0) == 0) {
     axes.resize(shape.size());
@@ -92,7 +92,7 @@ OpResult ReduceExtreme(const OpArgs& args, StageBuilder& builder) {
 OpResult ReduceMean(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
   const DType work = ComputeType(args.inputs[0]->dtype);
-  auto divide = [&](Expr sum) { return sum / Number(work, static_cast<double>(over.count)); };
+  auto divide = [&](Expr sum) { return sum / Number(work, over.count); };
   return Buffers{EmitReduce(args, builder, over, work, Reduction::kSum, nullptr, divide)};
 }
 
@@ -138,7 +138,7 @@ OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
   const size_t a = static_cast<size_t>(axis);
-  const int64_t extent = x->shape[a];
+  const Size extent = x->shape[a];
   if (extent == 0) return Malformed("the dimension to search is 0");
   const bool keep = args.Int("keepdims", 1) != 0;
   const bool last = args.Int("select_last_index", 0) != 0;

@@ -117,7 +117,7 @@ std::function<Expr(const Expr&)> SourceIndex(StageBuilder& builder, const Dims& 
 }
 
 Buffer EmitNearest(StageBuilder& builder, const Buffer& x, const Settings& settings, const std::vector<Axis>& axes) {
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   std::vector<std::function<Expr(const Expr&)>> source;
   for (const Axis& axis : axes) {
     shape[axis.dim] = axis.out;
@@ -197,7 +197,7 @@ Buffer EmitInterpolated(StageBuilder& builder, const Buffer& x, const Settings& 
     if (total != nullptr) weight = weight / MakeLoad(total, {o});
     return To(work, weight) * Read(x, std::move(place));
   };
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   shape[axis.dim] = axis.out;
   if (neighbours.taps > kUnrolledTapsMax) {
     return builder.Reduce("resize", work, shape, {neighbours.taps}, ir::Reduction::kSum,
@@ -336,7 +336,8 @@ absl::StatusOr<std::vector<Axis>> ReadResizedAxes(const OpArgs& args, const Resi
   for (int64_t dim : dims) {
     Axis axis;
     axis.dim = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(Rank(x)) : dim);
-    axis.in = axis.out = x->shape[axis.dim];
+    HONE_ASSIGN_OR_RETURN(axis.in, FixedSize(x->shape[axis.dim], "a resized dimension"));
+    axis.out = axis.in;
     axes.push_back(axis);
   }
   HONE_ASSIGN_OR_RETURN(std::vector<double> scales, NumbersPerAxis(args, inputs.scales, axes.size()));
@@ -381,7 +382,7 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
     changed.push_back(axis);
   }
   if (changed.empty()) return Buffers{x};
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   for (const Axis& axis : changed) shape[axis.dim] = axis.out;
   if (Product(shape) == 0) {
     return Buffers{Map(builder, "empty", x->dtype, shape, [&](Indices) { return Number(ComputeType(x->dtype), 0); })};

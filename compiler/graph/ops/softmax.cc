@@ -77,7 +77,7 @@ OpResult Hardmax(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(x->dtype);
   auto read = [&](Indices i) { return ReadHere(x, i); };
   Buffer top = ReduceOver(builder, "max", wide, x->shape, axes, true, Reduction::kMax, read);
-  Dims extents;
+  Shape extents;
   for (int64_t axis : axes) extents.push_back(x->shape[static_cast<size_t>(axis)]);
   auto position = [&](Indices i) {
     Exprs along;
