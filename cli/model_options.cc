@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -22,61 +21,11 @@
 #include "cli/command.h"
 #include "cli/npy.h"
 #include "cli/option_checks.h"
+#include "cli/shape_text.h"
 #include "deploy/runtime/dtype.h"
 
 namespace hone::cli {
 namespace {
-
-// Parses a number at the start of the text and removes it; false if there is none.
-bool TakeNumber(std::string_view& text, int64_t* number) {
-  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  if (error != std::errc() || *number < 0) return false;
-  text.remove_prefix(static_cast<size_t>(last - text.data()));
-  return true;
-}
-
-bool Take(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
-// Parses one dimension: "128", "1..512" or "224..640:32".
-absl::StatusOr<graph::DimRange> ParseDimension(std::string_view text) {
-  const std::string whole(text);
-  graph::DimRange range;
-  bool valid = TakeNumber(text, &range.min);
-  range.max = range.min;
-  if (valid && Take(text, "..")) valid = TakeNumber(text, &range.max);
-  if (valid && Take(text, ":")) valid = TakeNumber(text, &range.step);
-  if (valid && text.empty()) return range;
-  return absl::InvalidArgumentError(
-      fmt::format("'{}' is not a dimension; write a number, a range 1..512, or a range in steps 224..640:32", whole));
-}
-
-absl::StatusOr<std::vector<graph::DimRange>> ParseShape(std::string_view text) {
-  std::vector<graph::DimRange> shape;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    HONE_ASSIGN_OR_RETURN(const graph::DimRange range, ParseDimension(text.substr(0, end)));
-    shape.push_back(range);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return shape;
-}
-
-struct NamedText {
-  std::string name, value;
-};
-
-// Splits NAME=VALUE at the last equals sign, because names of inputs may contain one.
-absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& text, std::string_view form) {
-  const size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
-    return UsageError(fmt::format("{} {}: the name of the input is missing; write {}", option, text, form));
-  }
-  return NamedText{text.substr(0, equals), text.substr(equals + 1)};
-}
 
 bool IsFile(const std::string& bound) { return bound.ends_with(".npy"); }
 
@@ -169,9 +118,8 @@ absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   graph::ImportOptions options;
   for (const std::string& text : shapes) {
     HONE_ASSIGN_OR_RETURN(const NamedText shape_text, SplitName("--shape", text, "name=1,3,224,224"));
-    absl::StatusOr<std::vector<graph::DimRange>> shape = ParseShape(shape_text.value);
-    if (!shape.ok()) return UsageError(fmt::format("--shape {}: {}", text, std::string(shape.status().message())));
-    if (!options.shapes.emplace(shape_text.name, *std::move(shape)).second) {
+    HONE_ASSIGN_OR_RETURN(std::vector<graph::DimRange> shape, ParseShape(shape_text.value, text));
+    if (!options.shapes.emplace(shape_text.name, std::move(shape)).second) {
       return UsageError(fmt::format("--shape names '{}' twice", shape_text.name));
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
@@ -28,7 +30,8 @@ absl::Status Apply(const Fuse& step, State& state) {
   if (absl::Status status = CheckNoStageAtLoop(state, *nest, position); !status.ok()) return status;
   if (absl::Status status = CheckLoopCanChange(*nest, position + 1); !status.ok()) return status;
   const ir::Size extent = *outer_size * *inner_size;
-  Loop fused{outer.name + "_" + inner.name, ir::Expr(extent), extent.max(), ir::LoopKind::kSerial, outer.reduce};
+  const int64_t max_extent = std::min(extent.max(), outer.max_extent * inner.max_extent);
+  Loop fused{outer.name + "_" + inner.name, ir::Expr(extent), max_extent, ir::LoopKind::kSerial, outer.reduce};
   const ir::Expr f = ir::MakeVar(fused.name);
   const ir::VarMap map{{outer.name, ir::FloorDiv(f, ir::Expr(*inner_size))},
                        {inner.name, ir::FloorMod(f, ir::Expr(*inner_size))}};

@@ -44,10 +44,10 @@ bool HasWindow(const ir::Stage& stage);
 int CountNodes(const ir::Expr& e);
 bool HasCall(const ir::Expr& e);
 
-// How to treat the last tile of an axis: it overlaps the one before, which needs no condition, unless the axis is
-// shorter than one tile. Then it is masked.
-inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
-  return extent >= tile ? schedule::Tail::kShift : schedule::Tail::kMask;
+// Sketch::TailOf for the tiles of an axis.
+inline schedule::Tail TailOf(const ir::Size& extent, int64_t tile) {
+  if (extent.min() >= tile || (!extent.IsFixed() && Divides(tile, extent))) return schedule::Tail::kShift;
+  return extent.IsFixed() ? schedule::Tail::kMask : schedule::Tail::kPeel;
 }
 // The least power of two that is not below n.
 int64_t PowerOf2Ceil(int64_t n);

@@ -185,7 +185,7 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const int64_t width = std::min(most, PowerOf2Ceil(inner_extent));
   const int64_t unroll = sketch.chooser.OneOf(prefix + "vectors", {1, 2, 4}, 1);
   if (width > 1) {
-    HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(inner, width, TailOf(inner_extent, width)));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(inner, width, sketch.TailOf(inner, width)));
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{vector.inner, ir::LoopKind::kVectorized}));
     std::string vectors = vector.outer;
     if (unroll > 1 && inner_extent >= width * unroll) {

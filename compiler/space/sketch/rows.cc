@@ -62,7 +62,7 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   const int64_t vectors = (axis.extent.max() + width - 1) / width;
   const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent.max();
   // A reduction masks its last tile: an overlapping tile would add elements twice.
-  const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent.max(), width) : schedule::Tail::kMask;
+  const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
   HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(axis.name, width, tail));
   if (!reduce.empty()) {
     // The reduction loops go outside and the vectors are unrolled inside, so that partial results stay in registers.

@@ -45,7 +45,7 @@ absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& ske
   for (const auto& [axis, size] : rows) {
     if (axis < 0) continue;
     HONE_ASSIGN_OR_RETURN(const SplitLoops tile,
-                          sketch.Split(axes[static_cast<size_t>(axis)].name, size, Tail::kShift));
+                          sketch.SplitShifted(axes[static_cast<size_t>(axis)].name, size));
     nest.tiles.push_back(tile.outer);
     nest.inner.push_back(tile.inner);
   }
