@@ -113,6 +113,28 @@ ir::Size SizeOf(const std::string& name, const DimRange& range) {
   return ir::Size::Open({name, range.min / range.step, range.max / range.step}) * range.step;
 }
 
+// The size that a dimension's symbol states as arithmetic on other symbols, "past_sequence + sequence"; nullopt if it is
+// a plain name, or if its terms are not symbols.
+std::optional<ir::Size> SumOf(const std::string& symbol, const std::map<std::string, DimRange>& symbols) {
+  if (symbol.find('+') == std::string::npos) return std::nullopt;
+  ir::Size sum = 0;
+  for (std::string_view term : SplitAt(symbol, '+')) {
+    while (term.starts_with(' ')) term.remove_prefix(1);
+    while (term.ends_with(' ')) term.remove_suffix(1);
+    const auto known = symbols.find(std::string(term));
+    int64_t number = 0;
+    const auto [last, error] = std::from_chars(term.data(), term.data() + term.size(), number);
+    if (known != symbols.end()) {
+      sum += SizeOf(known->first, known->second);
+    } else if (error == std::errc() && last == term.data() + term.size()) {
+      sum += number;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return sum;
+}
+
 // Returns the name of the open size of a dimension: the model's, or one that no other dimension has.
 std::string SizeName(const RawInput& input, size_t dimension) {
   if (input.shape && !(*input.shape)[dimension].symbol.empty()) return (*input.shape)[dimension].symbol;
@@ -251,7 +273,11 @@ absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInpu
   for (const RawInput& input : inputs) {
     TensorType type{input.dtype, {}};
     if (const auto given = GivenShape(input, options)) {
-      for (size_t i = 0; i < given->size(); ++i) type.shape.push_back(SizeOf(SizeName(input, i), (*given)[i]));
+      for (size_t i = 0; i < given->size(); ++i) {
+        const std::string name = SizeName(input, i);
+        const std::optional<ir::Size> sum = (*given)[i].min == (*given)[i].max ? std::nullopt : SumOf(name, symbols);
+        type.shape.push_back(sum.has_value() ? *sum : SizeOf(name, (*given)[i]));
+      }
       types.push_back(std::move(type));
       continue;
     }
@@ -262,6 +288,10 @@ absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInpu
     for (size_t i = 0; i < input.shape->size(); ++i) {
       const RawDimension& dim = (*input.shape)[i];
       auto symbol = symbols.find(dim.symbol);
+      if (const std::optional<ir::Size> sum = SumOf(dim.symbol, symbols); !dim.extent && sum.has_value()) {
+        type.shape.push_back(*sum);
+        continue;
+      }
       if (!dim.extent && symbol == symbols.end()) {
         return absl::InvalidArgumentError(
             fmt::format("input '{}': dimension {} ('{}') is not known: give the shape, for example with {}", input.name,

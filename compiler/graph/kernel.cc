@@ -12,6 +12,7 @@
 #include "compiler/graph/emit.h"
 #include "compiler/graph/op.h"
 #include "compiler/graph/op_facts.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
@@ -32,10 +33,8 @@ ir::Expr FloatImmediate(ir::DType dtype, const std::vector<std::byte>& bytes) {
   return ir::MakeFloat({dtype, 1}, static_cast<double>(value));
 }
 
-// Returns the only element of a constant, or of a value that is known but for open sizes; null for half types, which
-// are read like any other tensor.
+// Returns the only element of a constant; null for half types, which are read like any other tensor.
 std::optional<ir::Expr> Immediate(const Value& value) {
-  if (value.elements != nullptr && value.elements->size() == 1) return value.elements->front();
   if (value.data == nullptr || value.type.elements() != 1) return std::nullopt;
   const ir::DType dtype = value.type.dtype;
   switch (dtype) {
@@ -68,12 +67,17 @@ std::optional<ir::Expr> Immediate(const Value& value) {
   return std::nullopt;
 }
 
-using Immediates = std::map<const ir::BufferNode*, ir::Expr>;
+// Per buffer its elements.
+using Immediates = std::map<const ir::BufferNode*, std::vector<ir::Expr>>;
 
 ir::Expr EmbedImmediates(const ir::Expr& e, const Immediates& immediates) {
   if (const auto* load = e.As<ir::Load>()) {
     auto it = immediates.find(load->buffer.get());
-    if (it != immediates.end()) return it->second;
+    if (it != immediates.end() && it->second.size() == 1) return it->second.front();
+    if (it != immediates.end()) {
+      const ir::Expr place = Flatten(load->indices, load->buffer->shape);
+      return Choose(EmbedImmediates(place, immediates), it->second);
+    }
   }
   return ir::MapChildren(e, [&](const ir::Expr& child) { return EmbedImmediates(child, immediates); });
 }
@@ -197,7 +201,11 @@ class KernelBuilder {
     it->second = ir::MakeBuffer(fmt::format("in{}", id), value.type.dtype, value.type.shape);
     outside_.push_back(id);
     ranges_.emplace(id, DefaultParamRange(value.type.dtype));
-    if (std::optional<ir::Expr> immediate = Immediate(value)) immediates_.emplace(it->second.get(), *immediate);
+    if (value.elements != nullptr && !value.elements->empty()) {
+      immediates_.emplace(it->second.get(), *value.elements);
+    } else if (std::optional<ir::Expr> immediate = Immediate(value)) {
+      immediates_.emplace(it->second.get(), std::vector<ir::Expr>{*immediate});
+    }
     return it->second;
   }
 
@@ -241,12 +249,6 @@ class KernelBuilder {
     }
     for (ValueId id : outside_) {
       if (!loaded.contains(buffers_[id].get())) continue;
-      if (graph_.values[id].elements != nullptr) {
-        return absl::UnimplementedError(
-            fmt::format("'{}' is a list of open sizes that is read as data, which is not supported; give the model "
-                        "fixed shapes with --shape",
-                        graph_.values[id].name));
-      }
       const bool constant = graph_.values[id].data != nullptr;
       const ParamRange range = ranges_.at(id);
       workload_.params.push_back({.buffer = buffers_[id],

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kElementsMax = 1 << 12;  // evaluations of a node's stages
 
-using Elements = std::vector<ir::Expr>;
+using ExprList = std::vector<ir::Expr>;
 
 bool IsConstant(const ir::Expr& e) { return e.As<ir::IntImm>() != nullptr || e.As<ir::FloatImm>() != nullptr; }
 
@@ -50,7 +50,7 @@ class ElementEvaluator {
       known_[buffer.get()] = *value.elements;
       return;
     }
-    Elements elements;
+    ExprList elements;
     const auto size = static_cast<size_t>(ir::SizeOf(value.type.dtype));
     for (size_t at = 0; at < value.data->size(); at += size) {
       elements.push_back(ir::ReadElement(value.type.dtype, value.data->data() + at));
@@ -66,7 +66,7 @@ class ElementEvaluator {
     return true;
   }
 
-  const Elements* Find(const ir::Buffer& buffer) const {
+  const ExprList* Find(const ir::Buffer& buffer) const {
     const auto found = known_.find(buffer.get());
     return found == known_.end() ? nullptr : &found->second;
   }
@@ -97,7 +97,7 @@ class ElementEvaluator {
     if (!count.has_value() || !reduced.has_value()) return false;
     evaluations_ += *count * *reduced;
     if (evaluations_ > kElementsMax) return false;
-    Elements elements;
+    ExprList elements;
     for (int64_t i = 0; i < *count; ++i) {
       ir::Expr element;
       if (stage.reduction != ir::Reduction::kNone) {
@@ -118,7 +118,16 @@ class ElementEvaluator {
   }
 
   ir::Expr Simplified(const ir::Expr& e) const {
-    const ir::Expr simple = ir::Simplify(e, ranges_);
+    ir::Expr simple = ir::Simplify(e, ranges_);
+    // Sizes know only floor division, which is the same where nothing is negative.
+    const auto* binary = simple.As<ir::Binary>();
+    const bool divides = binary != nullptr && binary->op == ir::BinaryOp::kDiv;
+    const bool remains = binary != nullptr && binary->op == ir::BinaryOp::kMod;
+    if ((divides || remains) && simple.type() == ir::kIndexType && ir::BoundsOf(binary->a, ranges_).low >= 0 &&
+        ir::BoundsOf(binary->b, ranges_).low > 0) {
+      const auto op = divides ? ir::BinaryOp::kFloorDiv : ir::BinaryOp::kFloorMod;
+      simple = ir::Simplify(ir::MakeBinary(op, binary->a, binary->b), ranges_);
+    }
     if (IsConstant(simple)) return simple;
     const ir::Expr folded = Fold(simple);
     return folded.defined() ? folded : simple;
@@ -159,7 +168,7 @@ class ElementEvaluator {
 
   const EmittedNode& emitted_;
   ir::Ranges ranges_;
-  std::map<const ir::BufferNode*, Elements> known_;
+  std::map<const ir::BufferNode*, ExprList> known_;
   int64_t evaluations_ = 0;
 };
 
@@ -177,9 +186,9 @@ absl::StatusOr<std::vector<ElementExprs>> EvaluateElements(const Graph& graph, c
   if (!evaluator.Run()) return std::vector<ElementExprs>{};
   std::vector<ElementExprs> results;
   for (const ir::Buffer& output : emitted.outputs) {
-    const Elements* elements = output == nullptr ? nullptr : evaluator.Find(output);
+    const ExprList* elements = output == nullptr ? nullptr : evaluator.Find(output);
     if (output != nullptr && elements == nullptr) return std::vector<ElementExprs>{};
-    results.push_back(elements == nullptr ? nullptr : std::make_shared<const Elements>(*elements));
+    results.push_back(elements == nullptr ? nullptr : std::make_shared<const ExprList>(*elements));
   }
   return results;
 }

@@ -337,7 +337,7 @@ Size FloorDiv(const Size& a, const Size& b) {
   if (b.IsFixed() && b.value_ > 0) return DivideByNumber(dividend, b.value_);
   SizeBounds bounds{kSmallest, kLargest};
   if (a.min() >= 0 && b.min() >= 0) {
-    bounds = {FloorQuotient(a.min(), std::max<int64_t>(b.max(), 1)),
+    bounds = {b.min() == 0 ? 0 : FloorQuotient(a.min(), std::max<int64_t>(b.max(), 1)),
               FloorQuotient(a.max(), std::max<int64_t>(b.min(), 1))};
   }
   return FromAtom(MakeAtom(Atom::Kind::kFloorDiv, a, b, FloorDiv(Expr(a), Expr(b)), bounds));

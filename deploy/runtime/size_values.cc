@@ -13,28 +13,32 @@ using package::SizeEntry;
 using package::SizeOp;
 using package::SizeStep;
 
+int64_t Wrapped(uint64_t value) { return static_cast<int64_t>(value); }
+
+// 0 if b is 0. The smallest number divided by -1 wraps.
 int64_t FloorQuotient(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return Wrapped(-static_cast<uint64_t>(a));
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
 int64_t Apply(const SizeStep& step, std::span<const int64_t> values) {
   const auto a = [&] { return values[step.a]; };
   const auto b = [&] { return values[step.b]; };
-  const auto wrapped = [](uint64_t value) { return static_cast<int64_t>(value); };
   switch (step.op) {
     case SizeOp::kNumber:
       return step.number;
     case SizeOp::kAdd:
-      return wrapped(static_cast<uint64_t>(a()) + static_cast<uint64_t>(b()));
+      return Wrapped(static_cast<uint64_t>(a()) + static_cast<uint64_t>(b()));
     case SizeOp::kSubtract:
-      return wrapped(static_cast<uint64_t>(a()) - static_cast<uint64_t>(b()));
+      return Wrapped(static_cast<uint64_t>(a()) - static_cast<uint64_t>(b()));
     case SizeOp::kMultiply:
-      return wrapped(static_cast<uint64_t>(a()) * static_cast<uint64_t>(b()));
+      return Wrapped(static_cast<uint64_t>(a()) * static_cast<uint64_t>(b()));
     case SizeOp::kFloorDivide:
       return FloorQuotient(a(), b());
     case SizeOp::kFloorRemainder:
-      return b() == 0 ? 0 : a() - b() * FloorQuotient(a(), b());
+      if (b() == 0 || b() == -1) return 0;
+      return a() % b() + (a() % b() != 0 && (a() < 0) != (b() < 0) ? b() : 0);
     case SizeOp::kMin:
       return std::min(a(), b());
     case SizeOp::kMax:

@@ -48,8 +48,29 @@ OpResult ConstantOfShape(const OpArgs& args, StageBuilder& builder) {
   return Buffers{Map(builder, "fill", dtype, std::move(shape), [&](Indices) { return value; })};
 }
 
+// The number of elements of a range of integers some of which are open sizes.
+absl::StatusOr<Size> OpenRangeLength(const OpArgs& args) {
+  Shape bounds;
+  for (size_t k = 0; k < 3; ++k) {
+    HONE_ASSIGN_OR_RETURN(const Shape numbers, args.ConstantSizes(k));
+    if (numbers.size() != 1) return Malformed(fmt::format("input {} must be one number", k));
+    bounds.push_back(numbers[0]);
+  }
+  HONE_ASSIGN_OR_RETURN(const int64_t step, FixedSize(bounds[2], "the step"));
+  if (step == 0) return Malformed("a range in steps of 0 has no end");
+  return step > 0 ? Max(CeilDiv(bounds[1] - bounds[0], step), 0) : Max(CeilDiv(bounds[0] - bounds[1], -step), 0);
+}
+
 OpResult RangeOf(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  const bool open = std::ranges::any_of(args.elements, [](const ElementExprs& elements) { return elements != nullptr; });
+  if (open) {
+    HONE_ASSIGN_OR_RETURN(const Size length, OpenRangeLength(args));
+    const DType dtype = args.inputs[0]->dtype;
+    return Buffers{Map(builder, "range", dtype, {length}, [&](Indices i) {
+      return ReadScalar(args.inputs[0]) + To(ComputeType(dtype), i[0]) * ReadScalar(args.inputs[2]);
+    })};
+  }
   double bounds[3];
   for (size_t k = 0; k < 3; ++k) {
     HONE_ASSIGN_OR_RETURN(std::vector<double> numbers, ConstantNumbers(args, k));

@@ -361,8 +361,12 @@ TEST(Size, RandomExpressionsHaveTheirValues) {
     const std::optional<Size> read = ToSize(Expr(x.size), random.symbols());
     ASSERT_TRUE(read.has_value()) << text;
     ASSERT_EQ(random.ValueOf(*read), x.number) << text;
-    if (x.size == y.size) ASSERT_EQ(x.number, y.number) << text;
-    if (AlwaysLess(x.size, y.size)) ASSERT_LT(x.number, y.number) << text;
+    if (x.size == y.size) {
+      ASSERT_EQ(x.number, y.number) << text;
+    }
+    if (AlwaysLess(x.size, y.size)) {
+      ASSERT_LT(x.number, y.number) << text;
+    }
     if (y.number != 0 && Divides(y.size, x.size)) {
       ASSERT_EQ(x.number % y.number, 0) << text;
       ASSERT_EQ(random.ValueOf(ExactQuotient(x.size, y.size)), x.number / y.number) << text;
