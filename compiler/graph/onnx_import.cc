@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/bind_inputs.h"
+#include "compiler/graph/decompose/table.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/onnx_reader.h"
@@ -459,14 +460,17 @@ class Importer {
                                       ": domain 'hone' is internal to Hone; use operators of ONNX instead");
     }
     auto opset = context.opsets.find(raw.domain);
-    if (opset == context.opsets.end()) {
+    auto onnx_opset = context.opsets.find("");
+    const decompose::Row* row =
+        decompose::FindRow(raw.domain, raw.op, onnx_opset == context.opsets.end() ? 0 : onnx_opset->second);
+    if (opset == context.opsets.end() && row == nullptr) {
       return absl::InvalidArgumentError(fmt::format("{}: the model does not say which version of domain '{}' it uses",
                                                     Describe(raw, index), raw.domain));
     }
     Node node{.name = raw.name.empty() ? fmt::format("{}_{}", raw.op, index) : raw.name,
               .op = raw.op,
               .domain = raw.domain,
-              .opset = static_cast<int>(opset->second),
+              .opset = opset == context.opsets.end() ? 1 : static_cast<int>(opset->second),
               .inputs = {},
               .outputs = {},
               .attributes = {}};
@@ -485,8 +489,29 @@ class Importer {
           },
           attribute.value);
     }
+    if (row != nullptr) return Named(Decompose(*row, node, names), raw, index);
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(node, names));
     HONE_RETURN_IF_ERROR(Fold());
+    return outputs;
+  }
+
+  // Writes the operators that the row replaces the node by. A value that they make gets the name of the output.
+  absl::StatusOr<std::vector<ValueId>> Decompose(const decompose::Row& row, const Node& node,
+                                                 const std::vector<std::string>& names) {
+    const size_t values = graph_.values.size();
+    const auto add = [&](Node part) -> absl::StatusOr<std::vector<ValueId>> {
+      HONE_RETURN_IF_ERROR(Count(1));
+      std::vector<std::string> part_names;
+      for (size_t i = 0; i < part.outputs.size(); ++i) part_names.push_back(UniqueName(part.name));
+      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(part, part_names));
+      HONE_RETURN_IF_ERROR(Fold());
+      return outputs;
+    };
+    const auto compute = [&](ValueId value) { return FoldValue(value).status(); };
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, decompose::Decompose(row, node, {graph_, add, compute}));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] != kAbsent && static_cast<size_t>(outputs[i]) >= values) graph_.values[outputs[i]].name = names[i];
+    }
     return outputs;
   }
 
