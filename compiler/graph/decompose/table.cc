@@ -13,6 +13,8 @@ namespace {
 std::span<const Family> Families() {
   static const std::array kFamilies = {
       Family{kMicrosoft, ActivationRows()},
+      Family{"", OnnxAttentionRows()},
+      Family{"", OnnxFunctionRows()},
   };
   return kFamilies;
 }

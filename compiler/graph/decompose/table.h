@@ -47,6 +47,10 @@ absl::StatusOr<Values> Decompose(const Row& row, const Node& node, const GraphWr
 // One function per family, defined in the file that the comment names. The spans point to static tables.
 std::span<const Row> ActivationRows();  // activation.cc: Gelu and its relatives
 
+// Of ai.onnx.
+std::span<const Row> OnnxAttentionRows();  // onnx_attention.cc: Attention
+std::span<const Row> OnnxFunctionRows();   // onnx_functions.cc: CausalConvWithState, SwiGLU
+
 }  // namespace hone::graph::decompose
 
 #endif  // HONE_COMPILER_GRAPH_DECOMPOSE_TABLE_H_
