@@ -13,7 +13,8 @@ namespace {
 std::span<const Family> Families() {
   static const std::array kFamilies = {
       Family{kMicrosoft, ActivationRows()}, Family{kMicrosoft, AttentionRows()}, Family{kMicrosoft, GroupQueryRows()},
-      Family{kMicrosoft, NormRows()},       Family{kMicrosoft, ProductRows()},
+      Family{kMicrosoft, NormRows()},       Family{kMicrosoft, ProductRows()},   Family{"", OnnxAttentionRows()},
+      Family{"", OnnxFunctionRows()},
   };
   return kFamilies;
 }

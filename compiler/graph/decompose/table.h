@@ -51,6 +51,10 @@ std::span<const Row> GroupQueryRows();  // group_query_attention.cc: GroupQueryA
 std::span<const Row> NormRows();        // norm.cc: layer, group and root-mean-square normalization
 std::span<const Row> ProductRows();     // product.cc: FusedMatMul, FusedGemm and their relatives
 
+// Of ai.onnx.
+std::span<const Row> OnnxAttentionRows();  // onnx_attention.cc: Attention
+std::span<const Row> OnnxFunctionRows();   // onnx_functions.cc: CausalConvWithState, SwiGLU
+
 }  // namespace hone::graph::decompose
 
 #endif  // HONE_COMPILER_GRAPH_DECOMPOSE_TABLE_H_
