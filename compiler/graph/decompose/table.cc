@@ -12,8 +12,9 @@ namespace {
 
 std::span<const Family> Families() {
   static const std::array kFamilies = {
-      Family{kMicrosoft, ActivationRows()}, Family{kMicrosoft, AttentionRows()}, Family{kMicrosoft, GroupQueryRows()},
-      Family{kMicrosoft, NormRows()},       Family{kMicrosoft, ProductRows()},   Family{"", OnnxAttentionRows()},
+      Family{kMicrosoft, ActivationRows()},  Family{kMicrosoft, AttentionRows()}, Family{kMicrosoft, GroupQueryRows()},
+      Family{kMicrosoft, NormRows()},        Family{kMicrosoft, ProductRows()},   Family{kMicrosoft, MovementRows()},
+      Family{kMicrosoft, OwnOperatorRows()}, Family{kMicrosoft, SignalRows()},    Family{"", OnnxAttentionRows()},
       Family{"", OnnxFunctionRows()},
   };
   return kFamilies;

@@ -58,6 +58,9 @@ std::span<const OpDef> Col2ImOps();           // col2im.cc
 std::span<const OpDef> LinearAttentionOps();  // linear_attention.cc
 std::span<const OpDef> RandomOps();           // random.cc: Random*, Bernoulli, Multinomial
 std::span<const OpDef> RegionPoolOps();       // region_pool.cc: MaxRoiPool
+std::span<const OpDef> CropOps();             // crop.cc: domain "com.microsoft"
+std::span<const OpDef> InverseOps();          // inverse.cc: domain "com.microsoft"
+std::span<const OpDef> MatMulNBitsOps();      // matmul_nbits.cc: domain "com.microsoft"
 std::span<const OpDef> WarpOps();             // warp.cc: AffineGrid, DeformConv
 
 }  // namespace hone::graph

@@ -90,8 +90,8 @@ int OnnxTypeOf(ir::DType dtype) {
   }
 }
 
-// A model without inputs: all inputs of the case are initializers.
-std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options) {
+// A model without inputs: all inputs of the case are initializers. The outputs have the types of `results`.
+std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options, const std::vector<Constant>& results) {
   const std::string domain = test_case.domain.empty() ? std::string(decompose::kMicrosoft) : test_case.domain;
   GraphBuilder graph;
   std::vector<std::string> inputs, outputs, attributes;
@@ -104,7 +104,8 @@ std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options)
   }
   for (int k = 0; k < test_case.outputs; ++k) {
     outputs.push_back(options.unused.contains(static_cast<size_t>(k)) ? "" : "output" + std::to_string(k));
-    if (!outputs.back().empty()) graph.Output(outputs.back());
+    if (outputs.back().empty()) continue;
+    graph.TypedOutput(outputs.back(), OnnxTypeOf(results[static_cast<size_t>(k)].type.dtype));
   }
   for (const auto& [name, value] : test_case.attributes) {
     if (const auto* i = std::get_if<int64_t>(&value)) attributes.push_back(Attr(name, *i));
@@ -193,7 +194,10 @@ void ExpectAsOnnxRuntime(const std::string& name, const OpCase& test_case, const
                          double tolerance) {
   SCOPED_TRACE(name);
   if (const char* folder = std::getenv("HONE_WRITE_DECOMPOSE_CASES")) {
-    std::ofstream(std::string(folder) + "/" + name + ".onnx", std::ios::binary) << WriteModel(test_case, options);
+    const absl::StatusOr<std::vector<Constant>> results = RunDecomposed(test_case, options);
+    ASSERT_TRUE(results.ok()) << results.status();
+    std::ofstream(std::string(folder) + "/" + name + ".onnx", std::ios::binary)
+        << WriteModel(test_case, options, *results);
   }
   static const auto kExpected = ReadExpectedOutputs();
   const auto expected = kExpected.find(name);
