@@ -14,8 +14,8 @@ std::span<const Family> Families() {
   static const std::array kFamilies = {
       Family{kMicrosoft, ActivationRows()},  Family{kMicrosoft, AttentionRows()}, Family{kMicrosoft, GroupQueryRows()},
       Family{kMicrosoft, NormRows()},        Family{kMicrosoft, ProductRows()},   Family{kMicrosoft, MovementRows()},
-      Family{kMicrosoft, OwnOperatorRows()}, Family{kMicrosoft, SignalRows()},    Family{"", OnnxAttentionRows()},
-      Family{"", OnnxFunctionRows()},
+      Family{kMicrosoft, OwnOperatorRows()}, Family{kMicrosoft, SignalRows()},    Family{kMicrosoft, RotaryRows()},
+      Family{"", OnnxAttentionRows()},       Family{"", OnnxFunctionRows()},
   };
   return kFamilies;
 }

@@ -47,11 +47,12 @@ absl::StatusOr<Values> Decompose(const Row& row, const Node& node, const GraphWr
 // One function per family, defined in the file that the comment names. The spans point to static tables.
 std::span<const Row> ActivationRows();   // activation.cc: Gelu and its relatives
 std::span<const Row> AttentionRows();    // attention.cc: Attention, MultiHeadAttention, packed forms
-std::span<const Row> GroupQueryRows();   // group_query_attention.cc: GroupQueryAttention, RotaryEmbedding
+std::span<const Row> GroupQueryRows();   // group_query_attention.cc: GroupQueryAttention
 std::span<const Row> MovementRows();     // movement.cc: elements moved, selected or added; dropout
 std::span<const Row> NormRows();         // norm.cc: layer, group and root-mean-square normalization
 std::span<const Row> OwnOperatorRows();  // own_operators.cc: those with tensor expressions of their own (ops/)
 std::span<const Row> ProductRows();      // product.cc: FusedMatMul, FusedGemm and their relatives
+std::span<const Row> RotaryRows();       // rotary.cc: rotary embeddings
 std::span<const Row> SignalRows();       // signal.cc: Fourier transforms, complex products
 
 // Of ai.onnx.

@@ -44,6 +44,46 @@ TEST(DecomposeRotary, PartOfAHead) {
   ExpectAsOnnxRuntime("rotary_part", {"RotaryEmbedding", {x, ids, Angles(1, true), Angles(1, false)}, attributes});
 }
 
+TEST(DecomposeRotary, ThreeStreamsOfPositions) {
+  const Constant x = RandomTensor({1, 2, 12}, 1);  // one head of 6 pairs
+  const Constant ids = Ints({3, 1, 2}, {1, 2, 5, 6, 9, 11});
+  for (const int64_t layout : {0, 1}) {
+    // The pair of a column turns by the position of its stream.
+    const std::vector<size_t> streams =
+        layout == 0 ? std::vector<size_t>{0, 0, 0, 1, 1, 2} : std::vector<size_t>{0, 1, 2, 0, 1, 0};
+    const std::vector<double> numbers = Numbers(x), positions = Numbers(ids);
+    const std::vector<double> cosines = Numbers(Angles(6, true)), sines = Numbers(Angles(6, false));
+    std::vector<double> expected(24);
+    for (size_t row = 0; row < 2; ++row) {
+      for (size_t pair = 0; pair < 6; ++pair) {
+        const size_t angle = static_cast<size_t>(positions[streams[pair] * 2 + row]) * 6 + pair;
+        const double a = numbers[row * 12 + pair], b = numbers[row * 12 + pair + 6];
+        expected[row * 12 + pair] = a * cosines[angle] - b * sines[angle];
+        expected[row * 12 + pair + 6] = a * sines[angle] + b * cosines[angle];
+      }
+    }
+    const Attributes attributes = {{"mrope_section", IntList({3, 2, 1})}, {"mrope_layout", Int(layout)}};
+    ExpectDecomposed({"MRotaryEmbedding", {x, ids, Angles(6, true), Angles(6, false)}, attributes}, {1, 2, 12},
+                     expected);
+  }
+  EXPECT_THAT(
+      RunDecomposed(
+          {"MRotaryEmbedding", {x, ids, Angles(6, true), Angles(6, false)}, {{"mrope_section", IntList({3, 2, 2})}}})
+          .status()
+          .message(),
+      HasSubstr("sum is 6"));
+}
+
+TEST(DecomposeRotary, HalvesExchangedBefore) {
+  const auto half = [](std::vector<double> numbers) { return Tensor(ir::DType::kFloat16, {1, 1, 1, 2}, numbers); };
+  const OpCase gemma{.op = "GemmaRotaryEmbedding",
+                     .inputs = {Floats({1, 1, 2}, {0.5, 1}), half({1, 2}), half({-2, 1}), half({3, 4}), half({-4, 3})},
+                     .outputs = 2};
+  const double c0 = std::cos(0.5), c1 = std::cos(1), s0 = std::sin(0.5), s1 = std::sin(1);
+  ExpectDecomposed(gemma, {1, 1, 1, 2}, {c0 - 2 * s0, 2 * c1 + s1}, {}, 0, 2e-3);
+  ExpectDecomposed(gemma, {1, 1, 1, 2}, {3 * c0 - 4 * s0, 4 * c1 + 3 * s1}, {}, 1, 2e-3);
+}
+
 // 4 heads of queries and 2 of keys, 16 elements each.
 OpCase Grouped(std::vector<Constant> inputs, Attributes attributes = {}, int outputs = 1) {
   attributes.insert({{"num_heads", Int(4)}, {"kv_num_heads", Int(2)}});
