@@ -12,7 +12,9 @@ namespace {
 
 std::span<const Family> Families() {
   static const std::array kFamilies = {
-      Family{kMicrosoft, ActivationRows()},
+      Family{kMicrosoft, ActivationRows()},  Family{"com.microsoft.nchwc", BlockedChannelRows()},
+      Family{kMicrosoft, ConvolutionRows()}, Family{kMicrosoft, QuantizedProductRows()},
+      Family{kMicrosoft, QuantizedRows()},
   };
   return kFamilies;
 }

@@ -45,7 +45,11 @@ const Row* FindRow(std::string_view domain, std::string_view name, int64_t onnx_
 absl::StatusOr<Values> Decompose(const Row& row, const Node& node, const GraphWriter& writer);
 
 // One function per family, defined in the file that the comment names. The spans point to static tables.
-std::span<const Row> ActivationRows();  // activation.cc: Gelu and its relatives
+std::span<const Row> ActivationRows();        // activation.cc: Gelu and its relatives
+std::span<const Row> BlockedChannelRows();    // convolution.cc: domain com.microsoft.nchwc, refused
+std::span<const Row> ConvolutionRows();       // convolution.cc: FusedConv, channels last
+std::span<const Row> QuantizedProductRows();  // quantized_product.cc: QGemm, DynamicQuantizeMatMul, ...
+std::span<const Row> QuantizedRows();         // quantized.cc: QLinearAdd, QLinearConcat, QLinearAveragePool, ...
 
 }  // namespace hone::graph::decompose
 
