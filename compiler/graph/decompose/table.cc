@@ -12,9 +12,19 @@ namespace {
 
 std::span<const Family> Families() {
   static const std::array kFamilies = {
-      Family{kMicrosoft, ActivationRows()},  Family{"com.microsoft.nchwc", BlockedChannelRows()},
-      Family{kMicrosoft, ConvolutionRows()}, Family{kMicrosoft, QuantizedProductRows()},
+      Family{kMicrosoft, ActivationRows()},
+      Family{"com.microsoft.nchwc", BlockedChannelRows()},
+      Family{kMicrosoft, ConvolutionRows()},
+      Family{kMicrosoft, QuantizedProductRows()},
       Family{kMicrosoft, QuantizedRows()},
+      // the domains that quantizers write, or none
+      Family{"", QonnxRows()},
+      Family{"finn.custom_op.general", QonnxRows()},
+      Family{"onnx.brevitas", QonnxRows()},
+      Family{"qonnx.custom_op.general", QonnxRows()},
+      Family{"", RequantRows()},
+      Family{"PACTOps", RequantRows()},
+      Family{"ai.onnx.contrib", RequantRows()},
   };
   return kFamilies;
 }

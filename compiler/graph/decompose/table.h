@@ -48,8 +48,10 @@ absl::StatusOr<Values> Decompose(const Row& row, const Node& node, const GraphWr
 std::span<const Row> ActivationRows();        // activation.cc: Gelu and its relatives
 std::span<const Row> BlockedChannelRows();    // convolution.cc: domain com.microsoft.nchwc, refused
 std::span<const Row> ConvolutionRows();       // convolution.cc: FusedConv, channels last
+std::span<const Row> QonnxRows();             // quantizers.cc: domains of qonnx, finn and brevitas
 std::span<const Row> QuantizedProductRows();  // quantized_product.cc: QGemm, DynamicQuantizeMatMul, ...
 std::span<const Row> QuantizedRows();         // quantized.cc: QLinearAdd, QLinearConcat, QLinearAveragePool, ...
+std::span<const Row> RequantRows();           // quantizers.cc: RequantShift
 
 }  // namespace hone::graph::decompose
 
