@@ -13,6 +13,8 @@ namespace {
 std::span<const Family> Families() {
   static const std::array kFamilies = {
       Family{kMicrosoft, ActivationRows()},
+      Family{"ai.onnx.ml", MlFeatureRows()},
+      Family{"ai.onnx.ml", MlLinearRows()},
       Family{"com.microsoft.nchwc", BlockedChannelRows()},
       Family{kMicrosoft, ConvolutionRows()},
       Family{kMicrosoft, QuantizedProductRows()},
