@@ -15,6 +15,7 @@ std::span<const Family> Families() {
       Family{kMicrosoft, ActivationRows()},
       Family{"ai.onnx.ml", MlFeatureRows()},
       Family{"ai.onnx.ml", MlLinearRows()},
+      Family{"ai.onnx.ml", MlTreeRows()},
       Family{"com.microsoft.nchwc", BlockedChannelRows()},
       Family{kMicrosoft, ConvolutionRows()},
       Family{kMicrosoft, QuantizedProductRows()},

@@ -53,6 +53,7 @@ std::span<const OpDef> QuantizeOps();        // quantize.cc: QuantizeLinear, Deq
 std::span<const OpDef> RecurrentOps();       // recurrent.cc: RNN, GRU, LSTM
 std::span<const OpDef> RotaryOps();          // rotary.cc: RotaryEmbedding
 std::span<const OpDef> MultiplyAddOps();     // multiply_add.cc: domain "hone"
+std::span<const OpDef> TreeOps();            // tree_walk.cc: domain "hone"
 
 }  // namespace hone::graph
 
