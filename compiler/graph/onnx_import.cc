@@ -18,7 +18,7 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kOpsetMin = 7, kOpsetMax = 23;
+constexpr int64_t kOpsetMin = 1, kOpsetMax = 28;
 constexpr int kNestingDepthMax = 64;  // of functions within functions and branches within branches
 constexpr size_t kImportedNodesMax =
     1'000'000;  // nodes of a function count once per call, so nested calls multiply them

@@ -52,11 +52,15 @@ const TensorType& Decomposition::Type(ValueId value) const {
   return value == kAbsent ? kNone : writer_.graph.values[value].type;
 }
 
-int64_t Decomposition::Extent(ValueId value, int64_t axis) {
-  const int64_t rank = static_cast<int64_t>(Rank(value));
+std::optional<int64_t> Decomposition::KnownExtent(ValueId value, int64_t axis) const {
   const int64_t from_front = AxisFromFront(axis, Rank(value));
-  if (from_front >= 0 && from_front < rank) return Type(value).shape[static_cast<size_t>(from_front)];
-  Fail(Malformed(fmt::format("a tensor has {} dimensions; it needs dimension {}", rank, axis)));
+  if (from_front < 0 || from_front >= static_cast<int64_t>(Rank(value))) return std::nullopt;
+  return Type(value).shape[static_cast<size_t>(from_front)];
+}
+
+int64_t Decomposition::Extent(ValueId value, int64_t axis) {
+  if (const std::optional<int64_t> extent = KnownExtent(value, axis)) return *extent;
+  Fail(Malformed(fmt::format("a tensor has {} dimensions; it needs dimension {}", Rank(value), axis)));
   return 1;
 }
 
@@ -161,6 +165,11 @@ ValueId Decomposition::Slice(ValueId x, int64_t axis, int64_t begin, int64_t end
 
 ValueId Decomposition::ShapeOf(ValueId x, int64_t first, int64_t count) {
   return Slice(Op("Shape", {x}), 0, first, first + count);
+}
+
+ValueId Decomposition::Positions(ValueId x, int64_t axis) {
+  const ValueId count = Squeeze(ShapeOf(x, AxisFromFront(axis, Rank(x)), 1), {0});
+  return Op("Range", {Number(ir::DType::kInt64, 0), count, Number(ir::DType::kInt64, 1)});
 }
 
 }  // namespace hone::graph::decompose

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -66,6 +67,8 @@ class Decomposition {
   // dimension, or if its extent is only known when the model runs: ask only for what must be a number, such as the size
   // of a head, never for the batch or the length of a sequence.
   int64_t Extent(ValueId value, int64_t axis);
+  // Returns the dimension if it exists and is a number, else nullopt.
+  std::optional<int64_t> KnownExtent(ValueId value, int64_t axis) const;
   // Returns true if both values have as many elements along these dimensions, whatever the number is.
   bool SameExtent(ValueId a, int64_t axis_a, ValueId b, int64_t axis_b) const;
   // Returns the elements as numbers, or nullopt if the value is not known at compile time. 64-bit integers beyond 2^53
@@ -108,6 +111,12 @@ class Decomposition {
   ValueId Slice(ValueId x, int64_t axis, int64_t begin, int64_t end);
   // i64[count]: the dimensions of x from `first` on. They may be known only when the model runs.
   ValueId ShapeOf(ValueId x, int64_t first, int64_t count);
+  // i64[n]: 0, 1, ... for the n elements along the axis.
+  ValueId Positions(ValueId x, int64_t axis);
+  // Returns x broadcast to the shape that consists of these parts (i64 lists).
+  ValueId Expand(ValueId x, Values shape_parts) { return Op("Expand", {x, Concat(std::move(shape_parts), 0)}); }
+  // condition ? a : b
+  ValueId Where(ValueId condition, ValueId a, ValueId b) { return Op("Where", {condition, a, b}); }
 
   // --- Errors.
 

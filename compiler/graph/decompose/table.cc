@@ -13,6 +13,15 @@ namespace {
 std::span<const Family> Families() {
   static const std::array kFamilies = {
       Family{kMicrosoft, ActivationRows()},
+      Family{kMicrosoft, AttentionRows()},
+      Family{kMicrosoft, GroupQueryRows()},
+      Family{kMicrosoft, NormRows()},
+      Family{kMicrosoft, ProductRows()},
+      Family{kMicrosoft, MovementRows()},
+      Family{kMicrosoft, OwnOperatorRows()},
+      Family{kMicrosoft, SignalRows()},
+      Family{"", OnnxAttentionRows()},
+      Family{"", OnnxFunctionRows()},
       Family{"ai.onnx.ml", MlFeatureRows()},
       Family{"ai.onnx.ml", MlLinearRows()},
       Family{"ai.onnx.ml", MlTreeRows()},

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
 #include <utility>
 
 #include "base/status.h"
@@ -10,6 +14,7 @@
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
 
 namespace hone::graph {
 namespace {
@@ -71,7 +76,82 @@ absl::StatusOr<Decomposed> Replace(const OpCase& test_case, const DecomposeOptio
   return result;
 }
 
+int OnnxTypeOf(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kUInt8:
+      return kUInt8;
+    case ir::DType::kInt32:
+      return kInt32;
+    case ir::DType::kInt64:
+      return kInt64;
+    default:
+      EXPECT_EQ(dtype, ir::DType::kFloat32) << "not written to models";
+      return kFloat;
+  }
+}
+
+// A model without inputs: all inputs of the case are initializers. The outputs have the types of `results`.
+std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options, const std::vector<Constant>& results) {
+  const std::string domain = test_case.domain.empty() ? std::string(decompose::kMicrosoft) : test_case.domain;
+  GraphBuilder graph;
+  std::vector<std::string> inputs, outputs, attributes;
+  for (size_t i = 0; i < test_case.inputs.size(); ++i) {
+    const Constant& input = test_case.inputs[i];
+    inputs.push_back(input.data == nullptr ? "" : "input" + std::to_string(i));
+    if (input.data == nullptr) continue;
+    const std::string raw(reinterpret_cast<const char*>(input.data->data()), input.data->size());
+    graph.Initializer(RawTensor(inputs.back(), OnnxTypeOf(input.type.dtype), input.type.shape, raw));
+  }
+  for (int k = 0; k < test_case.outputs; ++k) {
+    outputs.push_back(options.unused.contains(static_cast<size_t>(k)) ? "" : "output" + std::to_string(k));
+    if (outputs.back().empty()) continue;
+    graph.TypedOutput(outputs.back(), OnnxTypeOf(results[static_cast<size_t>(k)].type.dtype));
+  }
+  for (const auto& [name, value] : test_case.attributes) {
+    if (const auto* i = std::get_if<int64_t>(&value)) attributes.push_back(Attr(name, *i));
+    if (const auto* f = std::get_if<double>(&value)) attributes.push_back(Attr(name, static_cast<float>(*f)));
+    if (const auto* s = std::get_if<std::string>(&value)) attributes.push_back(Attr(name, s->c_str()));
+    if (const auto* is = std::get_if<std::vector<int64_t>>(&value)) attributes.push_back(Attr(name, *is));
+  }
+  graph.Node(test_case.op, inputs, outputs, attributes, domain);
+  Message model;
+  model.Int(1, 8).Text(8, SerializeOpset("", test_case.opset)).Text(7, graph.bytes());
+  if (domain == decompose::kMicrosoft) model.Text(8, SerializeOpset(domain, 1));
+  return model.bytes();
+}
+
+struct ExpectedOutput {
+  Shape shape;
+  std::vector<double> numbers;
+};
+
+// The lines of expected_outputs.txt: case, output, dimensions joined by "x" ("-" for a scalar), numbers.
+std::map<std::string, std::map<size_t, ExpectedOutput>> ReadExpectedOutputs() {
+  std::map<std::string, std::map<size_t, ExpectedOutput>> expected;
+  std::ifstream file(std::string(HONE_SOURCE_DIR) + "/tests/unit/decompose/expected_outputs.txt");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name, shape;
+    size_t output = 0;
+    if (line.empty() || line[0] == '#' || !(words >> name >> output >> shape)) continue;
+    ExpectedOutput& found = expected[name][output];
+    std::istringstream dimensions(shape == "-" ? "" : shape);
+    for (std::string extent; std::getline(dimensions, extent, 'x');) found.shape.push_back(std::stoll(extent));
+    for (std::string number; words >> number;) found.numbers.push_back(std::stod(number));
+  }
+  return expected;
+}
+
 }  // namespace
+
+Constant RandomTensor(Shape shape, uint64_t seed) {
+  const std::vector<float> numbers = RandomFloats(TensorType{ir::DType::kFloat32, shape}.elements(), seed);
+  return Floats(std::move(shape), std::vector<double>(numbers.begin(), numbers.end()));
+}
+
+Constant Int32s(Shape shape, std::vector<double> numbers) {
+  return Tensor(ir::DType::kInt32, std::move(shape), std::move(numbers));
+}
 
 absl::StatusOr<std::vector<Constant>> RunDecomposed(const OpCase& test_case, const DecomposeOptions& options) {
   HONE_ASSIGN_OR_RETURN(Decomposed replaced, Replace(test_case, options));
@@ -108,6 +188,31 @@ void ExpectDecomposed(const OpCase& test_case, const Shape& shape, const std::ve
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_LT(output, results->size());
   ExpectTensor((*results)[output], shape, numbers, tolerance);
+}
+
+void ExpectAsOnnxRuntime(const std::string& name, const OpCase& test_case, const DecomposeOptions& options,
+                         double tolerance) {
+  SCOPED_TRACE(name);
+  if (const char* folder = std::getenv("HONE_WRITE_DECOMPOSE_CASES")) {
+    const absl::StatusOr<std::vector<Constant>> results = RunDecomposed(test_case, options);
+    ASSERT_TRUE(results.ok()) << results.status();
+    std::ofstream(std::string(folder) + "/" + name + ".onnx", std::ios::binary)
+        << WriteModel(test_case, options, *results);
+  }
+  static const auto kExpected = ReadExpectedOutputs();
+  const auto expected = kExpected.find(name);
+  ASSERT_NE(expected, kExpected.end()) << "expected_outputs.txt lacks this case";
+  DecomposeOptions all_constant = options;
+  for (size_t i = 0; i < test_case.inputs.size(); ++i) all_constant.constants.insert(i);
+  for (const DecomposeOptions& form : {options, all_constant}) {
+    const absl::StatusOr<std::vector<Constant>> results = RunDecomposed(test_case, form);
+    ASSERT_TRUE(results.ok()) << results.status();
+    for (const auto& [output, tensor] : expected->second) {
+      SCOPED_TRACE("output " + std::to_string(output));
+      ASSERT_LT(output, results->size());
+      ExpectTensor((*results)[output], tensor.shape, tensor.numbers, tolerance);
+    }
+  }
 }
 
 std::vector<std::string> DecomposedOps(const OpCase& test_case, const DecomposeOptions& options) {

@@ -30,6 +30,16 @@ void ExpectDecomposed(const OpCase& test_case, const Shape& shape, const std::ve
 // Expects a result to have this shape and these numbers.
 void ExpectTensor(const Constant& result, const Shape& shape, const std::vector<double>& numbers,
                   double tolerance = 1e-5);
+// Expects the outputs that ONNX Runtime computes for the case, which are in expected_outputs.txt under this name, in
+// both forms: all inputs constant, and none but options.constants. With the environment variable
+// HONE_WRITE_DECOMPOSE_CASES, the case is also written to that folder as NAME.onnx;
+// tests/bench/peers/constant_models.js makes expected_outputs.txt of these files.
+void ExpectAsOnnxRuntime(const std::string& name, const OpCase& test_case, const DecomposeOptions& options = {},
+                         double tolerance = 1e-5);
+// Random f32 numbers in [-1, 1), the same on every machine.
+Constant RandomTensor(Shape shape, uint64_t seed);
+Constant Int32s(Shape shape, std::vector<double> numbers);
+
 // Returns the operators that take the node's place, in order.
 std::vector<std::string> DecomposedOps(const OpCase& test_case, const DecomposeOptions& options = {});
 

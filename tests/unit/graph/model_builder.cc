@@ -113,6 +113,11 @@ GraphBuilder& GraphBuilder::Output(const std::string& name) {
   return *this;
 }
 
+GraphBuilder& GraphBuilder::TypedOutput(const std::string& name, int dtype) {
+  graph_.Text(12, Message().Text(1, name).Text(2, TensorTypeMessage(dtype, nullptr)).bytes());
+  return *this;
+}
+
 GraphBuilder& GraphBuilder::Initializer(const std::string& tensor) {
   graph_.Text(5, tensor);
   return *this;

@@ -63,6 +63,7 @@ class GraphBuilder {
   GraphBuilder& Input(const std::string& name, const Dims& shape, int dtype = kFloat);
   GraphBuilder& InputWithoutShape(const std::string& name, int dtype = kFloat);
   GraphBuilder& Output(const std::string& name);
+  GraphBuilder& TypedOutput(const std::string& name, int dtype);
   GraphBuilder& Initializer(const std::string& tensor);
   GraphBuilder& Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& values);
   GraphBuilder& Ints(const std::string& name, const std::vector<int64_t>& values);
