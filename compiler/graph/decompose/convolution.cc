@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules for convolutions and pools of com.microsoft: with an activation, a residual input, or the channels last.
 #include "compiler/graph/decompose/attributes.h"
+#include "compiler/graph/decompose/fused_activation.h"
 #include "compiler/graph/decompose/layouts.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/ops/vocabulary.h"
-#include "fmt/format.h"
 
 namespace hone::graph::decompose {
 namespace {
 
-// Attributes activation (empty: none) and activation_params.
+// Attributes activation and activation_params: the parameters of the activation in their order.
 ValueId Activated(Decomposition& b, ValueId x) {
-  const std::string name = b.String("activation", "");
   const std::vector<double> params = b.Floats("activation_params", {});
-  const auto wants = [&](size_t count) {
-    if (params.size() == count) return true;
-    b.Fail(
-        Malformed(fmt::format("attribute activation_params has {} numbers; {} needs {}", params.size(), name, count)));
-    return false;
-  };
-  if (name.empty()) return x;
-  if (name == "Relu" || name == "Sigmoid" || name == "Tanh") return b.Op(name, {x});
-  if (name == "LeakyRelu") return wants(1) ? b.Op(name, {x}, {{"alpha", params[0]}}) : kAbsent;
-  if (name == "HardSigmoid") {
-    return wants(2) ? b.Op(name, {x}, {{"alpha", params[0]}, {"beta", params[1]}}) : kAbsent;
-  }
-  if (name == "Clip") return wants(2) ? b.Op(name, {x, b.Like(x, params[0]), b.Like(x, params[1])}) : kAbsent;
-  b.Fail(Unsupported(fmt::format("activation '{}' is not supported", name)));
-  return kAbsent;
+  ActivationParameters parameters;
+  if (!params.empty()) parameters.alpha = params[0];
+  if (params.size() > 1) parameters.beta = params[1];
+  return ApplyActivation(b, x, b.String("activation", ""), parameters);
 }
 
 // Inputs: x, w, bias, residual (added before the activation, in the layout of the output).

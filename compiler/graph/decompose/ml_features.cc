@@ -140,8 +140,8 @@ double ReadDefault(Decomposition& b, DType dtype) {
   return ir::IsFloat(dtype) ? b.Float("default_float", -0.0) : static_cast<double>(b.Int("default_int64", -1));
 }
 
-// Returns for each element of x the last position of an equal key; NaN equals NaN. Without an equal key, it is the number
-// of keys.
+// Returns for each element of x the last position of an equal key. NaN equals NaN. Without an equal key, the position
+// is the number of keys.
 ValueId PositionOfKey(Decomposition& b, ValueId x, const NumberList& keys) {
   const int64_t count = SizeOf(keys.numbers);
   const auto [least, most] = std::minmax_element(keys.numbers.begin(), keys.numbers.end());

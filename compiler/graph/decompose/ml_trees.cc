@@ -226,7 +226,7 @@ absl::StatusOr<NamedNodes> ReadNamedNodes(Decomposition& b) {
   return nodes;
 }
 
-absl::StatusOr<int64_t> PlaceOf(const NamedNodes& nodes, int64_t tree, int64_t id) {
+absl::StatusOr<int64_t> FindPlace(const NamedNodes& nodes, int64_t tree, int64_t id) {
   auto it = nodes.places.find({tree, id});
   if (it != nodes.places.end()) return it->second;
   return Malformed(fmt::format("tree {} has no node {}", tree, id));
@@ -244,8 +244,8 @@ absl::StatusOr<Forest> ReadForest(Decomposition& b, DType dtype, const std::stri
     }
     HONE_ASSIGN_OR_RETURN(const Comparison comparison, ComparisonOf(nodes.modes[i]));
     Split split{.feature = nodes.features[i], .threshold = nodes.values[i], .missing = nodes.missing[i] != 0};
-    HONE_ASSIGN_OR_RETURN(split.yes, PlaceOf(nodes, nodes.trees[i], nodes.yes[i]));
-    HONE_ASSIGN_OR_RETURN(split.no, PlaceOf(nodes, nodes.trees[i], nodes.no[i]));
+    HONE_ASSIGN_OR_RETURN(split.yes, FindPlace(nodes, nodes.trees[i], nodes.yes[i]));
+    HONE_ASSIGN_OR_RETURN(split.no, FindPlace(nodes, nodes.trees[i], nodes.no[i]));
     children.insert({nodes.trees[i], nodes.yes[i]});
     children.insert({nodes.trees[i], nodes.no[i]});
     forest.splits.push_back(WithComparison(split, comparison, dtype));
@@ -268,7 +268,7 @@ absl::StatusOr<Forest> ReadForest(Decomposition& b, DType dtype, const std::stri
     return Malformed(fmt::format("the attributes that start with {}_ must be of one length", prefix));
   }
   for (size_t i = 0; i < targets.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(const int64_t place, PlaceOf(nodes, weight_trees[i], weight_nodes[i]));
+    HONE_ASSIGN_OR_RETURN(const int64_t place, FindPlace(nodes, weight_trees[i], weight_nodes[i]));
     if (place >= 0) continue;  // a weight of a node that is no leaf has no effect
     forest.weights.push_back({~place, targets[i], weights[i]});
   }

@@ -4,9 +4,11 @@
 // The sums of products are exact (i32). What follows is f32 in the order of ONNX Runtime's kernels.
 #include <utility>
 
+#include "compiler/graph/decompose/attention_core.h"
 #include "compiler/graph/decompose/quantization.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
 
 namespace hone::graph::decompose {
 namespace {
@@ -53,6 +55,19 @@ absl::StatusOr<Values> QGemm(Decomposition& b) {
   return Values{Quantize(b, ScaledProduct(b, sum, scale, kAbsent), b.Number(kF32, 1), b.Input(8), dtype)};
 }
 
+// Inputs: x, weights, bias, x_scale, weight_scale, mask, x_zero_point, weight_zero_point, past. Outputs: y, present.
+// Only the projection to queries, keys and values is quantized.
+absl::StatusOr<Values> QAttention(Decomposition& b) {
+  if (b.Int("do_rotary", 0) != 0) return Unsupported("attribute do_rotary is not supported");
+  const ValueId product = IntegerProduct(b, b.Input(0), b.Input(6), b.Input(1), b.Input(7));
+  const ValueId merged = ScaledProduct(b, product, b.Mul(b.Input(3), b.Input(4)), b.Input(2));
+  const int64_t columns = b.Extent(merged, -1);
+  if (columns % 3 != 0)
+    return Malformed(fmt::format("the weights have {} columns, which is no multiple of 3", columns));
+  const Values parts = b.Split(merged, 2, {columns / 3, columns / 3, columns / 3});
+  return AttendProjected(b, {.q = parts[0], .k = parts[1], .v = parts[2], .mask = b.Input(5), .past = b.Input(8)});
+}
+
 // One row per index of a quantized table, dequantized.
 ValueId EmbeddingRows(Decomposition& b, size_t table, size_t scale, size_t zero_point, ValueId indices) {
   const ValueId rows = b.Op("Gather", {b.Input(table), indices});
@@ -65,9 +80,7 @@ ValueId EmbeddingRows(Decomposition& b, size_t table, size_t scale, size_t zero_
 absl::StatusOr<Values> QEmbedLayerNormalization(Decomposition& b) {
   const ValueId ids = b.Input(0);
   ValueId sum = EmbeddingRows(b, 2, 8, 13, ids);
-  const ValueId length = b.Squeeze(b.ShapeOf(ids, 1, 1), {0});
-  const ValueId places = b.Op("Range", {b.Number(DType::kInt64, 0), length, b.Number(DType::kInt64, 1)});
-  sum = b.Add(sum, EmbeddingRows(b, 3, 9, 14, places));
+  sum = b.Add(sum, EmbeddingRows(b, 3, 9, 14, b.Positions(ids, 1)));
   if (b.Has(1) && b.Has(4)) sum = b.Add(sum, EmbeddingRows(b, 4, 10, 15, b.Input(1)));
   const ValueId gamma = Dequantize(b, {b.Input(5), b.Input(11), b.Input(16)});
   const ValueId beta = Dequantize(b, {b.Input(6), b.Input(12), b.Input(17)});
@@ -106,11 +119,9 @@ absl::StatusOr<Values> DynamicQuantizeLstm(Decomposition& b) {
 }
 
 constexpr Row kQuantizedProductRows[] = {
-    {"DynamicQuantizeLSTM", DynamicQuantizeLstm, 3},
-    {"DynamicQuantizeMatMul", DynamicQuantizeMatMul, 3},
-    {"MatMulIntegerToFloat", MatMulIntegerToFloat, 4},
-    {"QEmbedLayerNormalization", QEmbedLayerNormalization, 1},
-    {"QGemm", QGemm, 5},
+    {"DynamicQuantizeLSTM", DynamicQuantizeLstm, 3},           {"DynamicQuantizeMatMul", DynamicQuantizeMatMul, 3},
+    {"MatMulIntegerToFloat", MatMulIntegerToFloat, 4},         {"QAttention", QAttention, 5},
+    {"QEmbedLayerNormalization", QEmbedLayerNormalization, 1}, {"QGemm", QGemm, 5},
 };
 
 }  // namespace
