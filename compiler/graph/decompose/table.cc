@@ -8,17 +8,40 @@
 #include "fmt/format.h"
 
 namespace hone::graph::decompose {
-namespace {
 
-std::span<const Family> Families() {
+std::span<const Family> AllFamilies() {
   static const std::array kFamilies = {
-      Family{kMicrosoft, ActivationRows()},  Family{kMicrosoft, AttentionRows()}, Family{kMicrosoft, GroupQueryRows()},
-      Family{kMicrosoft, NormRows()},        Family{kMicrosoft, ProductRows()},   Family{kMicrosoft, MovementRows()},
-      Family{kMicrosoft, OwnOperatorRows()}, Family{kMicrosoft, SignalRows()},    Family{kMicrosoft, RotaryRows()},
-      Family{"", OnnxAttentionRows()},       Family{"", OnnxFunctionRows()},
+      Family{kMicrosoft, ActivationRows()},
+      Family{kMicrosoft, AttentionRows()},
+      Family{kMicrosoft, GroupQueryRows()},
+      Family{kMicrosoft, NormRows()},
+      Family{kMicrosoft, ProductRows()},
+      Family{kMicrosoft, RotaryRows()},
+      Family{kMicrosoft, MovementRows()},
+      Family{kMicrosoft, OwnOperatorRows()},
+      Family{kMicrosoft, SignalRows()},
+      Family{"", OnnxAttentionRows()},
+      Family{"", OnnxFunctionRows()},
+      Family{"ai.onnx.ml", MlFeatureRows()},
+      Family{"ai.onnx.ml", MlLinearRows()},
+      Family{"ai.onnx.ml", MlTreeRows()},
+      Family{"com.microsoft.nchwc", BlockedChannelRows()},
+      Family{kMicrosoft, ConvolutionRows()},
+      Family{kMicrosoft, QuantizedProductRows()},
+      Family{kMicrosoft, QuantizedRows()},
+      // the domains that quantizers write, or none
+      Family{"", QonnxRows()},
+      Family{"finn.custom_op.general", QonnxRows()},
+      Family{"onnx.brevitas", QonnxRows()},
+      Family{"qonnx.custom_op.general", QonnxRows()},
+      Family{"", RequantRows()},
+      Family{"PACTOps", RequantRows()},
+      Family{"ai.onnx.contrib", RequantRows()},
   };
   return kFamilies;
 }
+
+namespace {
 
 // The first of `required` inputs that the node lacks, or -1.
 int64_t MissingInput(const Node& node, size_t required) {
@@ -31,7 +54,7 @@ int64_t MissingInput(const Node& node, size_t required) {
 }  // namespace
 
 const Row* FindRow(std::string_view domain, std::string_view name, int64_t onnx_opset) {
-  for (const Family& family : Families()) {
+  for (const Family& family : AllFamilies()) {
     const bool without_domain = domain.empty() && family.domain == kMicrosoft;
     if (family.domain != domain && !without_domain) continue;
     for (const Row& row : family.rows) {

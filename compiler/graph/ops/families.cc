@@ -44,6 +44,8 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", RandomOps()},
       OpFamily{"", RegionPoolOps()},
       OpFamily{"", WarpOps()},
+      OpFamily{"hone", MultiplyAddOps()},
+      OpFamily{"hone", TreeOps()},
   };
   return kFamilies;
 }

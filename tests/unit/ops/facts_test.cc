@@ -142,6 +142,8 @@ std::vector<FactAttempt> SpecialAttempts() {
       {{Data(f32, {4, 2}), Ints({2, 1}, {1, 3}), Data(f32, {2, 2})}},
       {{Data(f32, {1, 4, 3, 3}), Data(f32, {2, 3, 2, 2, 2})}},
       {{Data(f32, {1, 2, 3, 4}), Data(f32, {1, 3, 2}), Data(f32, {1, 3, 2}, 5)}},
+      {{Data(f32, {3, 2}), Ints({1}, {1}), Floats({1}, {0.5}), Ints({2}, {1, 2}), Ints({2}, {0, 2})},
+       {{"depth", Int(1)}}},
       {{Data(f32, {1, 3, 3, 2})}, {{"pads", IntList({0})}, {"sizes", IntList({3})}, {"strides", IntList({2})}}},
       {{Data(f32, {1, 2, 4, 4}), Floats({1, 4}, {0, 0, 1, 1}), Ints({1}, {0}), Ints({2}, {2, 2})}},
       {{Data(f32, {2, 32}), Data(u8, {3, 1, 16}), Data(f32, {3, 1})},
