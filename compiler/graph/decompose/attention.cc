@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<int64_t>> ProjectedWidths(Decomposition& b, ValueId m
 }
 
 // Inputs: x, weights, bias (optional), mask, past, attention bias, past length (all optional). Outputs: y, present.
-absl::StatusOr<Values> Attention(Decomposition& b) {
+absl::StatusOr<Values> MergedAttention(Decomposition& b) {
   if (b.Int("do_rotary", 0) != 0) return Unsupported("attribute do_rotary is not supported");
   if (b.Int("past_present_share_buffer", 0) != 0) {
     return Unsupported("attribute past_present_share_buffer is not supported; export the model without it");
@@ -223,7 +223,7 @@ absl::StatusOr<Values> PackedMultiHeadAttention(Decomposition& b) {
 }
 
 constexpr Row kAttentionRows[] = {
-    {"Attention", Attention, 2, 23},
+    {"Attention", MergedAttention, 2, 23},
     {"DecoderMaskedMultiHeadAttention", DecoderMaskedMultiHeadAttention, 1},
     {"MultiHeadAttention", MultiHeadAttention, 1},
     {"PackedAttention", PackedAttention, 5},

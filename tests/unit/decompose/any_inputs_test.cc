@@ -36,11 +36,10 @@ TEST(DecomposeAnyInputs, AreRefusedOrReplaced) {
   for (const decompose::Family& family : decompose::AllFamilies()) {
     for (const decompose::Row& row : family.rows) {
       for (const auto& attributes : DecomposeAttributeSets()) {
-        for (DType dtype :
-             {DType::kBool, DType::kUInt8, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kFloat32}) {
+        for (DType dtype : {DType::kUInt8, DType::kInt64, DType::kFloat16, DType::kFloat32}) {
           for (const Shape& shape : shapes) {
             const std::vector<double> ones(static_cast<size_t>(TensorType{DType::kFloat32, shape}.elements()), 1);
-            for (size_t count : {1, 2, 3, 5, 9, 16}) {
+            for (size_t count : {1, 3, 6, 16}) {
               OpCase attempt{.op = std::string(row.name),
                              .inputs = std::vector<Constant>(count, Tensor(dtype, shape, ones)),
                              .attributes = attributes,
