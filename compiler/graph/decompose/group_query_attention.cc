@@ -77,12 +77,11 @@ Place PlaceOf(Decomposition& b, const Grouped& grouped, ValueId seqlens_k, Value
 ValueId WithPast(Decomposition& b, ValueId past, ValueId update, ValueId starts, ValueId total) {
   if (past == kAbsent) return update;
   if (starts == kAbsent) starts = b.Expand(b.Number(DType::kInt64, 0), {b.ShapeOf(update, 0, 1)});
-  const std::optional<std::vector<double>> known = b.Known(total);
-  const std::optional<int64_t> capacity = b.KnownExtent(past, 2);
-  if (known && (!capacity || static_cast<double>(*capacity) < (*known)[0])) {
-    const ValueId least = b.ShapeOf(past, 2, 1), wanted = b.Reshape(b.Cast(total, DType::kInt64), {1});
-    const ValueId more = b.Sub(b.Op("Max", {wanted, least}), least);
-    past = b.Op("Pad", {past, b.Concat({b.List({0, 0, 0, 0, 0, 0}), more, b.List({0})}, 0)});
+  if (b.IsKnown(total)) {
+    const ValueId capacity = b.ShapeOf(past, 2, 1), wanted = b.Reshape(b.Cast(total, DType::kInt64), {1});
+    const ValueId missing = b.Sub(b.Op("Max", {wanted, capacity}), capacity);
+    const ValueId pads = b.Concat({b.List({0, 0, 0, 0, 0, 0}), missing, b.List({0})}, 0);
+    if (b.Known(missing) != std::vector<double>{0}) past = b.Op("Pad", {past, pads});
   }
   return WriteCache(b, past, update, starts);
 }
