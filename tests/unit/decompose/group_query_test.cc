@@ -257,6 +257,27 @@ TEST(DecomposeGroupQuery, UnsupportedFormsAreNamed) {
   EXPECT_THAT(message({{"num_heads", Int(3)}}), HasSubstr("must divide"));
 }
 
+// As exporters write it: the total length is a dimension of a mask, and the last position is a sum of the mask.
+TEST(DecomposeGroupQuery, TheTotalMayBeADimension) {
+  for (const int64_t total : {4, 3}) {  // 3: the past is a buffer that already has room
+    GraphBuilder b;
+    b.Input("q", {1, 1, 32}).Input("k", {1, 1, 16}).Input("v", {1, 1, 16});
+    b.Input("past_k", {1, 2, 3, 8}).Input("past_v", {1, 2, 3, 8}).Input("mask", {1, static_cast<int>(total)}, kInt64);
+    b.Ints("one", {1}).Ints("second", {1});
+    b.Node("Shape", {"mask"}, {"shape"}).Node("Gather", {"shape", "second"}, {"length"});
+    b.Node("Cast", {"length"}, {"total"}, {Attr("to", kInt32)}).Node("ReduceSum", {"mask", "one"}, {"sum"});
+    b.Node("Sub", {"sum", "one"}, {"less"}).Node("Cast", {"less"}, {"last"}, {Attr("to", kInt32)});
+    b.Node("GroupQueryAttention", {"q", "k", "v", "past_k", "past_v", "last", "total"}, {"y", "present_k", "present_v"},
+           {Attr("num_heads", 4), Attr("kv_num_heads", 2)}, "com.microsoft");
+    b.Output("y").Output("present_k").Output("present_v");
+    const Graph graph = Import(b.Model());
+    ASSERT_EQ(graph.outputs.size(), 3u);
+    EXPECT_EQ(graph.values[static_cast<size_t>(graph.outputs[1])].type.shape, (Shape{1, 2, total, 8}));
+    EXPECT_EQ(CountOps(graph, "TensorScatter"), 2);
+    EXPECT_EQ(CountOps(graph, "Pad"), total == 4 ? 2 : 0);
+  }
+}
+
 // Rows of queries that share keys stay one kernel with the softmax between the products.
 TEST(DecomposeGroupQuery, FusesToOneKernel) {
   GraphBuilder b;
