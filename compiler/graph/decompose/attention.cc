@@ -167,7 +167,7 @@ Packing ReadPacking(Decomposition& b, ValueId tokens, ValueId places, ValueId en
   packing.offsets = b.Op("Slice", {flat, b.List({0}), b.ShapeOf(tokens, 0, 1), b.List({0})});
   packing.shape = b.ShapeOf(places, 0, 2);
   const ValueId lengths = b.Sub(b.Slice(ends, 0, 1, INT64_MAX), b.Slice(ends, 0, 0, -1));
-  const ValueId inside = b.Op("Less", {b.Positions(places, 1), b.Unsqueeze(b.Cast(lengths, DType::kInt64), {1, 2, 3})});
+  const ValueId inside = KeysBefore(b, places, 1, lengths);
   const DType dtype = b.ElementType(tokens);
   packing.bias = b.Where(inside, b.Number(dtype, 0), b.Number(dtype, b.Float("mask_filter_value", -10000)));
   return packing;
