@@ -22,6 +22,7 @@ std::span<const Family> AllFamilies() {
       Family{kMicrosoft, SignalRows()},
       Family{"", OnnxAttentionRows()},
       Family{"", OnnxFunctionRows()},
+      Family{kMicrosoft, MicrosoftFunctionRows()},
       Family{"ai.onnx.ml", MlFeatureRows()},
       Family{"ai.onnx.ml", MlLinearRows()},
       Family{"ai.onnx.ml", MlTreeRows()},

@@ -161,6 +161,24 @@ TEST(DecomposeOwnOperators, LinearAttention) {
                                                        .outputs = 2});
 }
 
+TEST(DecomposeOwnOperators, CausalConvWithState) {
+  const Constant x = RandomTensor({1, 2, 4}, 1), weights = RandomTensor({2, 1, 3}, 2), bias = RandomTensor({2}, 3);
+  ExpectAsOnnxRuntime("causal_conv",
+                      {.op = "CausalConvWithState", .inputs = {x, weights, bias}, .attributes = {}, .outputs = 2});
+  ExpectAsOnnxRuntime("causal_conv_past", {.op = "CausalConvWithState",
+                                           .inputs = {x, weights, Absent(), RandomTensor({1, 2, 2}, 4)},
+                                           .attributes = {{"activation", std::string("silu")}},
+                                           .outputs = 2});
+  // With dilation 2 the taps are at positions t - 4, t - 2 and t.
+  const OpCase dilated{.op = "CausalConvWithState",
+                       .inputs = {Floats({1, 1, 3}, {1, 2, 3}), Floats({1, 1, 3}, {100, 10, 1}), Absent(),
+                                  Floats({1, 1, 4}, {4, 5, 6, 7})},
+                       .attributes = {{"dilation", Int(2)}},
+                       .outputs = 2};
+  ExpectDecomposed(dilated, {1, 1, 3}, {461, 572, 613});
+  ExpectDecomposed(dilated, {1, 1, 4}, {7, 1, 2, 3}, {}, 1);
+}
+
 TEST(DecomposeOwnOperators, LinearAttentionGate) {
   const OpCase gate{
       .op = "LinearAttentionGate",
