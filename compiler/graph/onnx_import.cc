@@ -13,6 +13,7 @@
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/onnx_reader.h"
+#include "compiler/graph/opsets/table.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -490,6 +491,11 @@ class Importer {
           attribute.value);
     }
     if (row != nullptr) return Named(Decompose(*row, node, names), raw, index);
+    if (const opsets::Rewrite* rewrite = raw.domain.empty() ? opsets::FindRewrite(raw.op, node.opset) : nullptr) {
+      const decompose::Row old_form{.name = rewrite->name, .rule = rewrite->rule, .inputs_min = rewrite->inputs_min};
+      absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(old_form, node, names), raw, index);
+      if (!written.ok() || !written->empty()) return written;
+    }
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(node, names));
     HONE_RETURN_IF_ERROR(Fold());
     return outputs;
