@@ -24,15 +24,16 @@ double RatioOf(Decomposition& b) {
   return b.status().ok() ? (*ratio)[0] : 0;
 }
 
-// Elements that are kept are scaled, so that the mean stays the same.
+// Elements that are kept are scaled, so that the mean stays the same. With ratio 0 there are no others.
 absl::StatusOr<Values> Dropout(Decomposition& b) {
   if (!IsTraining(b)) return Values{};
   const double ratio = RatioOf(b);
   HONE_RETURN_IF_ERROR(b.status());
+  if (ratio == 0) return Values{};
   if (!(ratio >= 0 && ratio < 1)) return Malformed("the ratio must be at least 0 and below 1");
   const ValueId x = b.Input(0);
   Attributes attributes = {{"dtype", ToOnnxType(ir::DType::kFloat32)}};
-  if (b.HasAttribute("seed")) attributes["seed"] = b.Float("seed", 0);
+  if (b.HasAttribute("seed")) attributes["seed"] = static_cast<double>(b.Int("seed", 0));
   const ValueId uniform = b.Op("RandomUniformLike", {x}, attributes);
   const ValueId kept = b.Op("GreaterOrEqual", {uniform, b.Number(ir::DType::kFloat32, ratio)});
   const ValueId y = b.Op("Where", {kept, b.Mul(x, b.Like(x, 1 / (1 - ratio))), b.Like(x, 0)});
