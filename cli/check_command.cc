@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hone check`: what stands between a model and its compilation, all at once.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -20,6 +21,8 @@
 
 namespace hone::cli {
 namespace {
+
+constexpr size_t kShownMax = 5;  // names in one row of the text
 
 struct CheckCommandOptions {
   ModelOptions model;
@@ -49,19 +52,19 @@ ProblemGroups GroupsOf(const std::vector<graph::ImportProblem>& problems) {
   return groups;
 }
 
+const char* Plural(size_t count) { return count == 1 ? "" : "s"; }
+
 std::string OperatorText(const graph::ImportProblem& problem) {
   if (problem.op.empty()) return "";
   return fmt::format("{}{} (opset {})", problem.domain.empty() ? "" : problem.domain + ".", problem.op, problem.opset);
 }
 
 std::string GroupText(const ProblemGroup& group) {
-  constexpr size_t kNodesShownMax = 5;
   const graph::ImportProblem& first = *group.first;
   std::string text = Row("  {:<14} {:>5}  {}", graph::NameOf(first.kind), group.nodes.size(), OperatorText(first));
   text += Row("      {}", first.text);
   if (group.nodes.size() > 1 && !first.node.empty()) {
-    std::vector<std::string> shown(group.nodes.begin(),
-                                   group.nodes.begin() + std::min(group.nodes.size(), kNodesShownMax));
+    std::vector<std::string> shown(group.nodes.begin(), group.nodes.begin() + std::min(group.nodes.size(), kShownMax));
     text +=
         Row("      nodes: {}{}", fmt::join(shown, ", "),
             group.nodes.size() > shown.size() ? fmt::format(" and {} more", group.nodes.size() - shown.size()) : "");
@@ -69,15 +72,26 @@ std::string GroupText(const ProblemGroup& group) {
   return text;
 }
 
+// One row for each size that is open: its symbol, and the dimensions that share it.
 std::string OpenText(const graph::ImportReport& report) {
-  std::string text;
+  std::vector<std::pair<std::string, std::vector<std::string>>> sizes;  // in the order of the inputs
   for (const graph::OpenDimension& open : report.open_dimensions) {
-    text += Row("  input '{}', dimension {}: {}", open.input, open.index,
-                open.symbol.empty() ? "without a name" : fmt::format("'{}'", open.symbol));
+    const auto same = std::ranges::find(sizes, open.symbol, [](const auto& size) { return size.first; });
+    const bool shared = !open.symbol.empty() && same != sizes.end();
+    std::vector<std::string>& dimensions = shared ? same->second : sizes.emplace_back(open.symbol, 0).second;
+    dimensions.push_back(fmt::format("dimension {} of '{}'", open.index, open.input));
+  }
+  std::string text;
+  for (const auto& [symbol, dimensions] : sizes) {
+    text += Row("  {}: {}", symbol.empty() ? "without a name" : fmt::format("'{}'", symbol),
+                dimensions.size() <= kShownMax
+                    ? fmt::format("{}", fmt::join(dimensions, ", "))
+                    : fmt::format("{} and {} more", fmt::join(dimensions.begin(), dimensions.begin() + kShownMax, ", "),
+                                  dimensions.size() - kShownMax));
   }
   if (!text.empty()) {
-    text = fmt::format("{} dimensions are open:\n{}  --shape binds them; the check assumed{}\n",
-                       report.open_dimensions.size(), text, [&] {
+    text = fmt::format("{} dimension{} open:\n{}  --shape binds them; the check assumed{}\n",
+                       report.open_dimensions.size(), report.open_dimensions.size() == 1 ? " is" : "s are", text, [&] {
                          std::string shapes;
                          for (const std::string& shape : report.assumed_shapes) shapes += " --shape " + shape;
                          return shapes;
@@ -88,8 +102,8 @@ std::string OpenText(const graph::ImportReport& report) {
 
 std::string ReportText(const CheckResult& result, const std::string& model) {
   const graph::ImportReport& report = result.report;
-  std::string text = Row("{}: {} nodes and constants, {} problems", model, report.nodes,
-                         report.problems.size() + result.target_problems.size());
+  const size_t problems = report.problems.size() + result.target_problems.size();
+  std::string text = Row("{}: {} nodes and constants, {} problem{}", model, report.nodes, problems, Plural(problems));
   std::set<graph::ProblemKind> kinds;
   for (const auto& [key, group] : GroupsOf(report.problems)) {
     text += GroupText(group);
@@ -174,9 +188,7 @@ absl::Status Check(const CheckCommandOptions& options) {
   }
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(ReportJson(result, model)) : PrintText(ReportText(result, model)));
   if (result.fine()) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("{}: the model cannot be compiled as it is; {} problems are listed",
-                                                   model,
-                                                   result.report.problems.size() + result.target_problems.size()));
+  return absl::FailedPreconditionError(fmt::format("{}: the model cannot be compiled as it is", model));
 }
 
 }  // namespace

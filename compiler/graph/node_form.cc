@@ -87,10 +87,10 @@ bool TakesAxesInBothForms(const RawNode& node) {
   bool as_attribute = false, as_input = false;
   for (const OpSignature& signature : SignaturesOf(node.op)) {
     const bool has_axes = FindForm(AttributesOf(signature), "axes") != nullptr;
+    as_input |= as_attribute && !has_axes && signature.inputs_max == 2;
     as_attribute |= has_axes;
-    as_input |= !has_axes && signature.inputs_max == 2;
   }
-  return as_attribute && as_input;
+  return as_input;
 }
 
 // The number of ONNX's element type with this name, as in TensorProto.DataType; 0 if there is none.

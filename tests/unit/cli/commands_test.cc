@@ -240,7 +240,7 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   EXPECT_THAT(text.output, HasSubstr("operator           2  Foo (opset 17)\n"));
   EXPECT_THAT(text.output, HasSubstr("nodes: node_of_a, node_of_b\n"));
   EXPECT_THAT(text.output, HasSubstr("'axis' is similar"));
-  EXPECT_THAT(text.output, HasSubstr("input 'x', dimension 0: 'batch'\n"));
+  EXPECT_THAT(text.output, HasSubstr("  'batch': dimension 0 of 'x'\n"));
   EXPECT_THAT(text.output, HasSubstr("--shape x=1,4\n"));
   const CommandResult printed = Hone("check {gaps.onnx} --json 2>/dev/null");
   const json document = json::parse(printed.output);

@@ -74,6 +74,9 @@ TEST(NodeForm, MoreInputsOrOutputsThanTheOperatorHas) {
               HasSubstr("it has 2 outputs, but the operator has at most 1"));
   EXPECT_THAT(ErrorOf({"Sigmoid", {}, {"x", "", ""}}), "") << "omitted ones do not count";
   EXPECT_THAT(ErrorOf({"Sum", {}, {"x", "x", "x", "x"}}), "");
+  GraphBuilder b;  // an operator that got the attribute axes later, and had two inputs before
+  b.Input("x", {1, 1, 2, 2}).Ints("sizes", {1, 1, 4, 4}).Node("Resize", {"x", "", "", "sizes"}, {"y"}).Output("y");
+  EXPECT_TRUE(ImportError(b.Model(18)).ok());
 }
 
 TEST(NodeForm, OperatorsNewerThanTheOpset) {
