@@ -60,7 +60,7 @@ absl::Status ImportLog::AddNodeProblem(const absl::Status& status, const RawNode
   if (status.ok() || IsReported(status)) return status;
   report_.problems.push_back({.kind = kind.value_or(KindOf(status)),
                               .code = status.code(),
-                              .node = node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name,
+                              .node = NameOf(node, index),
                               .op = node.op,
                               .domain = node.domain,
                               .opset = opset,

@@ -174,10 +174,19 @@ class Importer {
     return id;
   }
 
+  // Returns true if the scope already has this tensor, under its name and with the same bytes.
+  bool Repeats(const RawTensor& tensor, const Scope& scope) const {
+    const auto known = scope.values.find(tensor.name);
+    if (known == scope.values.end() || !known->second.ok() || !tensor.constant.ok()) return false;
+    const Value& value = graph_.values[*known->second];
+    const TensorData& data = tensor.constant->data;
+    return value.type == tensor.constant->type && value.data != nullptr && data != nullptr && *value.data == *data;
+  }
+
   absl::Status AddInitializers(const RawGraph& graph, Scope& scope, const std::set<std::string>& replaced = {}) {
     HONE_RETURN_IF_ERROR(Count(graph.initializers.size()));
     for (const RawTensor& tensor : graph.initializers) {
-      if (replaced.contains(tensor.name)) continue;
+      if (replaced.contains(tensor.name) || Repeats(tensor, scope)) continue;
       absl::StatusOr<ValueId> id = kAbsent;
       if (tensor.constant.ok()) {
         id = AddNamed(tensor.name, tensor.constant->type, tensor.constant->data);
@@ -362,8 +371,9 @@ class Importer {
                                       ": domain 'hone' is internal to Hone; use operators of ONNX instead");
     }
     if (!HasMeaning(node)) {
-      return absl::UnimplementedError(fmt::format("{}{}: the operator is not supported", Describe(node, index),
-                                                  node.domain.empty() ? "" : " of domain " + node.domain));
+      return absl::UnimplementedError(fmt::format("node '{}' ({}{}{}): the operator is not supported",
+                                                  NameOf(node, index), node.domain, node.domain.empty() ? "" : ".",
+                                                  node.op));
     }
     const int64_t opset = OpsetOf(node.domain, context);
     std::vector<std::string> warnings;
@@ -556,7 +566,7 @@ class Importer {
   absl::StatusOr<std::vector<ValueId>> ImportOperator(RawNode& raw, size_t index, const Context& context,
                                                       const Scope& scope) {
     HONE_RETURN_IF_ERROR(CheckOperator(raw, index, context));
-    Node node{.name = raw.name.empty() ? fmt::format("{}_{}", raw.op, index) : raw.name,
+    Node node{.name = NameOf(raw, index),
               .op = raw.op,
               .domain = raw.domain,
               .opset = static_cast<int>(OpsetOf(raw.domain, context)),

@@ -456,9 +456,12 @@ absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& 
 
 }  // namespace
 
+std::string NameOf(const RawNode& node, size_t index) {
+  return node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name;
+}
+
 std::string Describe(const RawNode& node, size_t index) {
-  const std::string name = node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name;
-  return fmt::format("node '{}' ({})", name, node.op);
+  return fmt::format("node '{}' ({})", NameOf(node, index), node.op);
 }
 
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder, const ReadOptions& options) {

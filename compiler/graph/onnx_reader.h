@@ -40,7 +40,9 @@ struct RawNode {
   std::vector<std::string> inputs, outputs;  // "" for an omitted one
   std::map<std::string, RawAttribute> attributes;
 };
-// The node's name in error messages: "node 'conv1' (Conv)". A node without a name is named by its index.
+// The node's name. A node without a name is named by its operator and index.
+std::string NameOf(const RawNode& node, size_t index);
+// The node in error messages: "node 'conv1' (Conv)".
 std::string Describe(const RawNode& node, size_t index);
 
 // Reads the bytes of a tensor that was left in its file. Errors are those of ReadOnnxFile.

@@ -207,7 +207,7 @@ TEST(Import, UnnamedDimensionsAreNeverShared) {
 TEST(Import, ADomainWithoutAVersionHasTheFirst) {
   GraphBuilder b, onnx;
   b.Input("x", {2}).Node("Gelu", {"x"}, {"y"}, {}, "acme").Output("y");
-  EXPECT_THAT(std::string(ImportError(b.Model()).message()), HasSubstr("(Gelu) of domain acme: the operator is not"));
+  EXPECT_THAT(std::string(ImportError(b.Model()).message()), HasSubstr("(acme.Gelu): the operator is not"));
   onnx.Input("x", {2}).Node("Relu", {"x"}, {"y"}).Output("y");
   Message model;
   model.Int(1, 8).Text(8, SerializeOpset("com.microsoft", 1)).Text(7, onnx.bytes());
@@ -230,6 +230,15 @@ TEST(Duplicates, EqualOnesAndUnusedOnesAreTaken) {
   EXPECT_THAT(Ops(Import(unused.Model())), ElementsAre("Neg"));
   initializer.Input("x", {2}).Floats("w", {2}, {1, 2}).Node("Relu", {"x"}, {"w"}).Node("Abs", {"x"}, {"y"}).Output("y");
   EXPECT_THAT(Ops(Import(initializer.Model())), ElementsAre("Abs"));
+}
+
+TEST(Duplicates, OfInitializers) {
+  const auto model = [](float second) {
+    GraphBuilder b;
+    return b.Floats("w", {1}, {1}).Floats("w", {1}, {second}).Node("Relu", {"w"}, {"y"}).Output("y").Model();
+  };
+  EXPECT_TRUE(ImportError(model(1)).ok());
+  EXPECT_THAT(std::string(ImportError(model(2)).message()), HasSubstr("'w' is defined twice"));
 }
 
 TEST(Duplicates, InsideABranch) {
