@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/bind_inputs.h"
+#include "compiler/graph/decompose/table.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/import_log.h"
@@ -17,12 +18,13 @@
 #include "compiler/graph/node_order.h"
 #include "compiler/graph/onnx_reader.h"
 #include "compiler/graph/op.h"
+#include "compiler/graph/opsets/table.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kOpsetMin = 7, kOpsetMax = 23;
+constexpr int64_t kOpsetMin = 1, kOpsetMax = 28;
 constexpr int kNestingDepthMax = 64;  // of functions within functions and branches within branches
 constexpr size_t kImportedNodesMax =
     1'000'000;                             // nodes of a function count once per call, so nested calls multiply them
@@ -345,8 +347,17 @@ class Importer {
     return result.ok() ? std::move(result) : AddContext(result.status(), Describe(node, index));
   }
 
-  // Whether operator functions define the node's operator.
-  static bool HasMeaning(const RawNode& node) { return FindOp(node.domain, node.op) != nullptr; }
+  // The row of the table of decompositions that replaces the node; nullptr if there is none.
+  static const decompose::Row* FindDecomposition(const RawNode& node, const Context& context) {
+    const auto onnx_opset = context.opsets.find("");
+    return decompose::FindRow(node.domain, node.op, onnx_opset == context.opsets.end() ? 0 : onnx_opset->second);
+  }
+
+  // Whether operator functions, a decomposition or the form of another opset define the node's operator.
+  static bool HasMeaning(const RawNode& node, const Context& context) {
+    if (FindOp(node.domain, node.op) != nullptr || FindDecomposition(node, context) != nullptr) return true;
+    return node.domain.empty() && opsets::FindRewrite(node.op, OpsetOf(node.domain, context)) != nullptr;
+  }
 
   // The opset version of a domain. One that the file does not import has version 1, and ONNX's own the newest, as in
   // ONNX Runtime.
@@ -360,7 +371,7 @@ class Importer {
     const bool control_flow = node.domain.empty() && (node.op == "Loop" || node.op == "Scan" || node.op == "If");
     std::optional<ProblemKind> kind;
     if (absl::IsUnimplemented(status) && control_flow) kind = ProblemKind::kControlFlow;
-    if (absl::IsUnimplemented(status) && !control_flow && !HasMeaning(node)) kind = ProblemKind::kOperator;
+    if (absl::IsUnimplemented(status) && !control_flow && !HasMeaning(node, context)) kind = ProblemKind::kOperator;
     return log_.AddNodeProblem(status, node, index, OpsetOf(node.domain, context), context.where, kind);
   }
 
@@ -370,14 +381,15 @@ class Importer {
       return absl::UnimplementedError(Describe(node, index) +
                                       ": domain 'hone' is internal to Hone; use operators of ONNX instead");
     }
-    if (!HasMeaning(node)) {
+    if (!HasMeaning(node, context)) {
       return absl::UnimplementedError(fmt::format("node '{}' ({}{}{}): the operator is not supported",
                                                   NameOf(node, index), node.domain, node.domain.empty() ? "" : ".",
                                                   node.op));
     }
     const int64_t opset = OpsetOf(node.domain, context);
     std::vector<std::string> warnings;
-    const absl::Status form = CheckNodeForm(node, opset, warnings);
+    const bool from_elsewhere = FindDecomposition(node, context) != nullptr;  // ONNX's signature is not its own
+    const absl::Status form = from_elsewhere ? absl::OkStatus() : CheckNodeForm(node, opset, warnings);
     if (!context.opsets.contains(node.domain)) {
       warnings.push_back(fmt::format("the model does not state its version of domain '{}'; {} is taken",
                                      node.domain.empty() ? "ai.onnx" : node.domain, opset));
@@ -588,8 +600,36 @@ class Importer {
           },
           attribute.value);
     }
+    if (const decompose::Row* row = FindDecomposition(raw, context)) {
+      return Named(Decompose(*row, node, names), raw, index);
+    }
+    if (const opsets::Rewrite* rewrite = raw.domain.empty() ? opsets::FindRewrite(raw.op, node.opset) : nullptr) {
+      const decompose::Row old_form{.name = rewrite->name, .rule = rewrite->rule, .inputs_min = rewrite->inputs_min};
+      absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(old_form, node, names), raw, index);
+      if (!written.ok() || !written->empty()) return written;
+    }
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(node, names));
     HONE_RETURN_IF_ERROR(Fold());
+    return outputs;
+  }
+
+  // Writes the operators that the row replaces the node by. A value that they make gets the name of the output.
+  absl::StatusOr<std::vector<ValueId>> Decompose(const decompose::Row& row, const Node& node,
+                                                 const std::vector<std::string>& names) {
+    const size_t values = graph_.values.size();
+    const auto add = [&](Node part) -> absl::StatusOr<std::vector<ValueId>> {
+      HONE_RETURN_IF_ERROR(Count(1));
+      std::vector<std::string> part_names;
+      for (size_t i = 0; i < part.outputs.size(); ++i) part_names.push_back(UniqueName(part.name));
+      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(part, part_names));
+      HONE_RETURN_IF_ERROR(Fold());
+      return outputs;
+    };
+    const auto compute = [&](ValueId value) { return FoldValue(value).status(); };
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, decompose::Decompose(row, node, {graph_, add, compute}));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] != kAbsent && static_cast<size_t>(outputs[i]) >= values) graph_.values[outputs[i]].name = names[i];
+    }
     return outputs;
   }
 

@@ -261,9 +261,9 @@ TEST(Import, AnOutputThatIsThereTwiceIsNamed) {
 }
 
 TEST(Import, OpsetsOutsideOursAreRefused) {
-  EXPECT_THAT(Text(ImportError(ReluOf({2}).Model(6))), HasSubstr("opset 6; supported are 7 to 23"));
-  EXPECT_FALSE(ImportError(ReluOf({2}).Model(24)).ok());
-  for (const int opset : {7, 22, 23}) EXPECT_TRUE(ImportError(ReluOf({2}).Model(opset)).ok()) << opset;
+  EXPECT_THAT(Text(ImportError(ReluOf({2}).Model(29))), HasSubstr("opset 29; supported are 1 to 28"));
+  EXPECT_FALSE(ImportError(ReluOf({2}).Model(0)).ok());
+  for (const int opset : {1, 6, 23, 28}) EXPECT_TRUE(ImportError(ReluOf({2}).Model(opset)).ok()) << opset;
 }
 
 TEST(Import, UnknownOperatorIsNamed) {
