@@ -58,6 +58,7 @@ class ManifestBuilder {
     for (const PackageBorder& border : program_.borders)
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
+    for (const PackageCopy& copy : program_.defaults) copies_.push_back({copy.source, copy.target});
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }

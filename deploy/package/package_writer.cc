@@ -29,10 +29,10 @@ struct Section {
 };
 
 // Returns the file header and sets *entries to the section table.
-FileHeader MakeHeader(std::span<const Section> sections, std::vector<SectionEntry>* entries) {
+FileHeader MakeHeader(std::span<const Section> sections, uint32_t version, std::vector<SectionEntry>* entries) {
   FileHeader header = {};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.version = kFormatVersion;
+  header.version = version;
   header.section_count = static_cast<uint32_t>(sections.size());
   header.file_bytes = HeaderBytes(sections.size());
   for (const Section& section : sections) {
@@ -114,7 +114,10 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
                                                   sections.size() - 2 - count, kMaxSections - 2));
   }
   std::vector<SectionEntry> entries;
-  const FileHeader header = MakeHeader(sections, &entries);
+  const bool defaults =
+      std::ranges::any_of(contents.programs, [](const PackageProgram& program) { return !program.defaults.empty(); });
+  const uint32_t version = defaults ? kFormatVersion : kFormatVersionWithoutDefaults;
+  const FileHeader header = MakeHeader(sections, version, &entries);
   HONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   HONE_RETURN_IF_ERROR(WriteFile(header, entries, sections, file));
   if (!file.temporary_path().empty()) HONE_RETURN_IF_ERROR(CheckWritten(file.temporary_path()));

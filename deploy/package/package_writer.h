@@ -48,7 +48,8 @@ struct PackageBorder {
   uint32_t call = 0;
 };
 
-// An output that equals an input, a constant or another tensor: copied after all calls.
+// An output that equals an input, a constant or another tensor: copied after all calls. Or the default value of an
+// input, a constant.
 struct PackageCopy {
   TensorId source = 0;
   TensorId target = 0;
@@ -77,7 +78,8 @@ struct PackageProgram {
   std::vector<PackageCall> calls;        // in order of execution
   std::vector<TensorId> inputs, outputs;
   std::vector<PackageBorder> borders;  // by ascending call
-  std::vector<PackageCopy> copies;
+  std::vector<PackageCopy> copies;     // to outputs
+  std::vector<PackageCopy> defaults;   // to inputs
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }

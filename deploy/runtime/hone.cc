@@ -110,6 +110,10 @@ HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port) {
   return Guard([&] { return port == nullptr ? NullPointer("port") : model->model->OutputPort(index, port); });
 }
 
+int32_t hone_input_has_default(const HoneModel* model, size_t index) {
+  return model->model->InputHasDefault(index) ? 1 : 0;
+}
+
 HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count, const HonePort* outputs,
                             size_t output_count) {
   return Guard([&] {

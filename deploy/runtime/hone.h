@@ -121,6 +121,10 @@ HONE_API size_t hone_output_count(const HoneModel* model);
 HONE_API HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port);
 HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port);
 
+/* 1 if the input has a default value in the model: hone_load writes it into the model's own buffer, so that a run need
+ * not set the input. hone_set_input replaces it. 0 if the input has none, or if there is no such index. */
+HONE_API int32_t hone_input_has_default(const HoneModel* model, size_t index);
+
 /* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and shapes. HONE_OK
  * if all are equal, else HONE_INVALID_ARGUMENT with a text that names the first difference. HonePort::bytes is not
  * compared. A program that is made for one model, as with the header of `hone compile --header`, calls it once. */
@@ -166,8 +170,9 @@ HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTens
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
 
 /* Runs the model once and returns when all outputs are written. On a CPU the calling thread computes, too.
- * Errors: HONE_INVALID_ARGUMENT (an input was never set, or bound memory overlaps, see hone_bind_output), HONE_IO_ERROR
- * (a device fails; often the process cannot use that device any more), HONE_OUT_OF_MEMORY (a device lacks memory). */
+ * Errors: HONE_INVALID_ARGUMENT (an input without default was never set, or bound memory overlaps, see
+ * hone_bind_output), HONE_IO_ERROR (a device fails; often the process cannot use that device any more),
+ * HONE_OUT_OF_MEMORY (a device lacks memory). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
 /* Sets *view to the memory to which runs write the output: the memory that is bound, which may be on a device, else the

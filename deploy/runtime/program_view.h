@@ -51,7 +51,8 @@ struct ProgramView {
   std::span<const package::CallEntry> calls;
   std::span<const uint32_t> arguments, inputs, outputs;
   std::span<const package::BorderEntry> borders;
-  std::span<const package::CopyEntry> copies;
+  std::span<const package::CopyEntry> copies;    // those done after the calls
+  std::span<const package::CopyEntry> defaults;  // the default values of inputs: copied when the program is loaded
   std::span<const char> strings;
 
   std::string_view Text(package::TextRef text) const { return {strings.data() + text.offset, text.bytes}; }
@@ -69,7 +70,7 @@ struct ProgramView {
 
 // The bytes of a program in a package.
 struct ProgramSections {
-  uint32_t version = package::kFormatVersion;   // of the format: 2 or 3
+  uint32_t version = package::kFormatVersion;   // of the format: 2 to 4
   std::span<const uint8_t> manifest;            // 8-byte aligned
   std::vector<std::span<const uint8_t>> codes;  // in order
 };

@@ -29,8 +29,8 @@ class AttentionRule {
     const ValueId value = Extend(kPastValue, SplitHeads(b_.Input(kValue), kv_heads_));
     const ValueId query = SplitHeads(b_.Input(kQuery), heads_);
     ReadMasks(query, key);
-    const ValueId weights = WriteWeights(query, key);
-    ValueId output = Ungroup(b_.MatMul(Group(weights), value));
+    ValueId output = b_.MatMul(WriteWeights(query, key), ShareHeads(value));
+    if (IsGrouped()) output = b_.Reshape(output, {0, heads_, -1, b_.Extent(value, 3)});
     if (joined_) output = b_.Reshape(b_.Transpose(output, {0, 2, 1, 3}), {0, 0, -1});
     return Values{output, key, value, scores_};
   }
@@ -62,10 +62,31 @@ class AttentionRule {
   // Appends the new positions to those of the past.
   ValueId Extend(size_t past, ValueId x) { return b_.Has(past) ? b_.Concat({b_.Input(past), x}, 2) : x; }
 
-  // Heads of queries that share a head of keys are rows of one matrix, so that keys are not repeated in memory. Both
-  // are views.
-  ValueId Group(ValueId x) { return heads_ == kv_heads_ ? x : b_.Reshape(x, {0, kv_heads_, -1, b_.Extent(x, 3)}); }
-  ValueId Ungroup(ValueId x) { return heads_ == kv_heads_ ? x : b_.Reshape(x, {0, heads_, -1, 0}); }
+  // Heads of queries that share a head of keys are a dimension of their own, [batch, heads of keys, heads that share
+  // one, positions, size], along which keys and values are broadcast. They are therefore not repeated in memory.
+  bool IsGrouped() const { return heads_ != kv_heads_; }
+  ValueId GroupHeads(ValueId query) {
+    if (!IsGrouped()) return query;
+    return b_.Reshape(query, {0, kv_heads_, heads_ / kv_heads_, -1, b_.Extent(query, 3)});
+  }
+  ValueId ShareHeads(ValueId x) { return IsGrouped() ? b_.Unsqueeze(x, {2}) : x; }
+
+  // Gives a mask [(batch,) (heads,) queries, keys] the dimensions of the scores.
+  ValueId GroupMask(ValueId mask) {
+    const int64_t rank = static_cast<int64_t>(b_.Rank(mask));
+    if (!IsGrouped() || rank < 3) return mask;
+    if (b_.Extent(mask, -3) == 1) return b_.Unsqueeze(mask, {rank - 3});
+    const ValueId heads = b_.List({kv_heads_, heads_ / kv_heads_}), rest = b_.ShapeOf(mask, rank - 2, 2);
+    const Values shape = rank == 3 ? Values{heads, rest} : Values{b_.ShapeOf(mask, 0, 1), heads, rest};
+    return b_.Op("Reshape", {mask, b_.Concat(shape, 0)});
+  }
+
+  // [batch, heads, queries, keys]
+  ValueId UngroupScores(ValueId scores) {
+    if (!IsGrouped()) return scores;
+    const ValueId shape = b_.Concat({b_.ShapeOf(scores, 0, 1), b_.List({heads_}), b_.ShapeOf(scores, 3, 2)}, 0);
+    return b_.Op("Reshape", {scores, shape});
+  }
 
   // i64[n]: the positions 0 to n - 1 of dimension 2 of x.
   ValueId Positions(ValueId x) {
@@ -76,7 +97,7 @@ class AttentionRule {
   // Sets allowed_ and bias_.
   void ReadMasks(ValueId query, ValueId key) {
     if (b_.Has(kMask)) {
-      const ValueId mask = PadMask(b_.Input(kMask), key);
+      const ValueId mask = GroupMask(PadMask(b_.Input(kMask), key));
       if (b_.ElementType(mask) == ir::DType::kBool) {
         Allow(mask);
       } else {
@@ -85,9 +106,10 @@ class AttentionRule {
     }
     if (b_.Int("is_causal", 0) == 0 && !b_.Has(kKeyCount)) return;
     const ValueId columns = Positions(key);
-    ValueId counts = kAbsent;  // [batch, 1, 1, 1]: the number of keys that are no padding
+    ValueId counts = kAbsent;  // [batch, 1, ...]: the number of keys that are no padding
     if (b_.Has(kKeyCount)) {
-      counts = b_.Unsqueeze(b_.Cast(b_.Input(kKeyCount), ir::DType::kInt64), {1, 2, 3});
+      const std::vector<int64_t> ones = IsGrouped() ? std::vector<int64_t>{1, 2, 3, 4} : std::vector<int64_t>{1, 2, 3};
+      counts = b_.Unsqueeze(b_.Cast(b_.Input(kKeyCount), ir::DType::kInt64), ones);
       Allow(b_.Op("Less", {columns, counts}));
     }
     if (b_.Int("is_causal", 0) == 0) return;
@@ -113,11 +135,11 @@ class AttentionRule {
     return b_.Op("Pad", {mask, pads, b_.Like(mask, is_bool ? 0 : -kInfinity)});
   }
 
-  // The weights of the values: [batch, heads, queries, keys]. Sets scores_.
+  // The weights of the values: [batch, heads, queries, keys], or grouped. Sets scores_.
   ValueId WriteWeights(ValueId query, ValueId key) {
     const double scale = b_.Float("scale", 1 / std::sqrt(static_cast<double>(b_.Extent(query, 3))));
-    const ValueId product = b_.MatMul(Group(b_.Mul(query, b_.Like(query, scale))), b_.Transpose(key, {0, 1, 3, 2}));
-    ValueId scores = Ungroup(product);
+    const ValueId turned = ShareHeads(b_.Transpose(key, {0, 1, 3, 2}));
+    ValueId scores = b_.MatMul(GroupHeads(b_.Mul(query, b_.Like(query, scale))), turned);
     Keep(ScoreStage::kProduct, scores);
     const double cap = b_.Float("softcap", 0);
     if (cap > 0) scores = b_.Mul(b_.Op("Tanh", {b_.Div(scores, b_.Like(scores, cap))}), b_.Like(scores, cap));
@@ -155,7 +177,9 @@ class AttentionRule {
   }
 
   void Keep(ScoreStage stage, ValueId value) {
-    if (b_.IsOutputUsed(3) && b_.Int("qk_matmul_output_mode", 0) == static_cast<int64_t>(stage)) scores_ = value;
+    if (b_.IsOutputUsed(3) && b_.Int("qk_matmul_output_mode", 0) == static_cast<int64_t>(stage)) {
+      scores_ = UngroupScores(value);
+    }
   }
 
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();

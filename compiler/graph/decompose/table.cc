@@ -73,6 +73,7 @@ absl::StatusOr<Values> Decompose(const Row& row, const Node& node, const GraphWr
   absl::StatusOr<Values> outputs = row.rule(decomposition);
   HONE_RETURN_IF_ERROR(decomposition.status());  // first, because other errors may follow from it
   HONE_RETURN_IF_ERROR(outputs.status());
+  if (outputs->empty()) return outputs;
   outputs->resize(node.outputs.size(), kAbsent);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == kAbsent) {

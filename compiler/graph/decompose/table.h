@@ -44,7 +44,8 @@ inline constexpr std::string_view kMicrosoft = "com.microsoft";
 const Row* FindRow(std::string_view domain, std::string_view name, int64_t onnx_opset);
 
 // Writes the operators that replace the node, whose output ids are ignored except kAbsent. Returns one value per output
-// of the node, kAbsent exactly where the output is kAbsent. Errors do not name the node.
+// of the node, kAbsent exactly where the output is kAbsent; an empty list if the rule keeps the node. Errors do not
+// name the node.
 absl::StatusOr<Values> Decompose(const Row& row, const Node& node, const GraphWriter& writer);
 
 // One function per family, defined in the file that the comment names. The spans point to static tables.

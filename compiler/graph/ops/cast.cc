@@ -22,8 +22,6 @@ OpResult CastTo(const OpArgs& args, StageBuilder& builder, DType dtype) {
 
 OpResult Cast(const OpArgs& args, StageBuilder& builder) {
   if (!HasAttribute(args, "to")) return Malformed("attribute to is missing");
-  if (IsAttribute<std::string>(args, "to"))
-    return Unsupported("attribute to names a type by text, as before opset 6; export the model with a newer opset");
   HONE_ASSIGN_OR_RETURN(DType dtype, FromOnnxType(args.Int("to", 0)));
   return CastTo(args, builder, dtype);
 }

@@ -175,7 +175,7 @@ TEST_F(DamagedPackageTest, FilesThatAreNoPackagesAreNamedSo) {
 TEST_F(DamagedPackageTest, AnotherVersionIsNamed) {
   const std::string newer = Changed<FileHeader>(0, [](FileHeader& header) { header.version = 9; });
   EXPECT_EQ(Load(newer), HONE_BAD_PACKAGE);
-  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 3"));
+  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 4"));
 }
 
 TEST_F(DamagedPackageTest, TrustedConstantsAreNotReadOnLoading) {
@@ -296,6 +296,7 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<uint32_t>(&Manifest::outputs, 1, [](uint32_t& id) { id = 3; }),
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 77; }),
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.target = 2; }),
+      ChangedEntry<CopyEntry>(&Manifest::copies, 1, [](CopyEntry& c) { c.target = 0; }),  // a default of another size
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 1; }),
   };
   for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
