@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<int64_t>> ProjectedWidths(Decomposition& b, ValueId m
 }
 
 // Inputs: x, weights, bias (optional), mask, past, attention bias, past length (all optional). Outputs: y, present.
-absl::StatusOr<Values> Attention(Decomposition& b) {
+absl::StatusOr<Values> MergedAttention(Decomposition& b) {
   if (b.Int("do_rotary", 0) != 0) return Unsupported("attribute do_rotary is not supported");
   if (b.Int("past_present_share_buffer", 0) != 0) {
     return Unsupported("attribute past_present_share_buffer is not supported; export the model without it");
@@ -70,7 +70,7 @@ absl::StatusOr<ValueId> PaddingBias(Decomposition& b, ValueId mask, ValueId quer
     if (!b.SameExtent(mask, 0, queries, 0)) {
       return Unsupported("a mask of cumulative lengths is not supported; use a mask of one number per key");
     }
-    visible = b.Op("Less", {b.Positions(keys, 2), b.Unsqueeze(b.Cast(mask, DType::kInt64), {1, 2, 3})});
+    visible = KeysBefore(b, keys, 2, mask);
   } else {
     const std::vector<int64_t> axes = b.Rank(mask) == 2 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1};
     visible = b.Op("Greater", {b.Unsqueeze(mask, axes), b.Like(mask, 0)});
@@ -82,8 +82,7 @@ absl::StatusOr<ValueId> PaddingBias(Decomposition& b, ValueId mask, ValueId quer
 // Returns y, present keys, present values, scores. With a past length, the past is a buffer of fixed capacity, and the
 // new positions are written into it.
 absl::StatusOr<Values> AttendMultiHead(Decomposition& b, MultiHead in) {
-  const int64_t heads = b.Int("num_heads", 0);
-  if (heads < 1) return Malformed(fmt::format("attribute num_heads is {}; it must be 1 or more", heads));
+  const int64_t heads = ReadHeads(b);
   if (b.Rank(in.q) == 5) {
     const Values parts = UnpackParts(b, in.q, 3);
     in.q = parts[0], in.k = parts[1], in.v = parts[2];
@@ -168,7 +167,7 @@ Packing ReadPacking(Decomposition& b, ValueId tokens, ValueId places, ValueId en
   packing.offsets = b.Op("Slice", {flat, b.List({0}), b.ShapeOf(tokens, 0, 1), b.List({0})});
   packing.shape = b.ShapeOf(places, 0, 2);
   const ValueId lengths = b.Sub(b.Slice(ends, 0, 1, INT64_MAX), b.Slice(ends, 0, 0, -1));
-  const ValueId inside = b.Op("Less", {b.Positions(places, 1), b.Unsqueeze(b.Cast(lengths, DType::kInt64), {1, 2, 3})});
+  const ValueId inside = KeysBefore(b, places, 1, lengths);
   const DType dtype = b.ElementType(tokens);
   packing.bias = b.Where(inside, b.Number(dtype, 0), b.Number(dtype, b.Float("mask_filter_value", -10000)));
   return packing;
@@ -184,8 +183,7 @@ ValueId Pack(Decomposition& b, ValueId x, const Packing& packing) {
 }
 
 absl::StatusOr<Values> AttendPacked(Decomposition& b, const Values& qkv, const Packing& packing, ValueId bias) {
-  const int64_t heads = b.Int("num_heads", 0);
-  if (heads < 1) return Malformed(fmt::format("attribute num_heads is {}; it must be 1 or more", heads));
+  const int64_t heads = ReadHeads(b);
   Scores scores{.scale = b.Float("scale", 0), .biases = {packing.bias}};
   if (bias != kAbsent) scores.biases.push_back(bias);
   const Attended attended = Attend(b,
@@ -223,7 +221,7 @@ absl::StatusOr<Values> PackedMultiHeadAttention(Decomposition& b) {
 }
 
 constexpr Row kAttentionRows[] = {
-    {"Attention", Attention, 2, 23},
+    {"Attention", MergedAttention, 2, 23},
     {"DecoderMaskedMultiHeadAttention", DecoderMaskedMultiHeadAttention, 1},
     {"MultiHeadAttention", MultiHeadAttention, 1},
     {"PackedAttention", PackedAttention, 5},

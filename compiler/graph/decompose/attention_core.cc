@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/decompose/attention_core.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -58,22 +59,18 @@ ValueId SinkOf(Decomposition& b, const Heads& heads, ValueId sink, DType dtype, 
   return b.Reshape(sink, {heads.key_heads, heads.heads / heads.key_heads, 1, 1});
 }
 
-// bool[batch, 1, 1, keys]: whether the key's position is less than the limit of its batch entry, i32[batch].
-ValueId Before(Decomposition& b, ValueId keys, ValueId limits) {
-  return b.Op("Less", {b.Positions(keys, 2), b.Unsqueeze(b.Cast(limits, DType::kInt64), {1, 2, 3})});
-}
-
 // The mask of com.microsoft's Attention as bool, with 4 dimensions.
 absl::StatusOr<ValueId> MaskOf(Decomposition& b, ValueId mask, ValueId queries, ValueId keys) {
   switch (b.Rank(mask)) {
     case 1: {
-      if (b.SameExtent(mask, 0, queries, 0)) return Before(b, keys, mask);
+      if (b.SameExtent(mask, 0, queries, 0)) return KeysBefore(b, keys, 2, mask);
       const std::optional<int64_t> count = b.KnownExtent(mask, 0), batch = b.KnownExtent(queries, 0);
       if (count && batch && *count != 2 * *batch) {
         return Unsupported("a mask of cumulative lengths is not supported; use a mask of one number per key");
       }
       const Values ends_and_starts = b.Ops("Split", {mask}, 2, {{"axis", int64_t{0}}});
-      return b.Op("And", {Before(b, keys, ends_and_starts[0]), b.Op("Not", {Before(b, keys, ends_and_starts[1])})});
+      return b.Op("And", {KeysBefore(b, keys, 2, ends_and_starts[0]),
+                          b.Op("Not", {KeysBefore(b, keys, 2, ends_and_starts[1])})});
     }
     case 2:
       return b.Op("Greater", {b.Unsqueeze(mask, {1, 2}), b.Like(mask, 0)});
@@ -93,6 +90,12 @@ absl::StatusOr<ValueId> MaskOf(Decomposition& b, ValueId mask, ValueId queries, 
 
 }  // namespace
 
+int64_t ReadHeads(Decomposition& b) {
+  const int64_t heads = b.Int("num_heads", 0);
+  if (heads < 1) b.Fail(Malformed(fmt::format("attribute num_heads is {}; it must be 1 or more", heads)));
+  return std::max<int64_t>(heads, 1);
+}
+
 ValueId SplitHeads(Decomposition& b, ValueId x, int64_t heads) {
   return b.Transpose(b.Reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
 }
@@ -101,6 +104,10 @@ ValueId PerHead(Decomposition& b, ValueId scores, const Heads& heads) {
   if (heads.heads == heads.key_heads) return scores;
   return b.Op("Reshape",
               {scores, b.Concat({b.ShapeOf(scores, 0, 1), b.List({heads.heads}), b.ShapeOf(scores, 3, 2)}, 0)});
+}
+
+ValueId KeysBefore(Decomposition& b, ValueId keys, int64_t key_axis, ValueId limits) {
+  return b.Op("Less", {b.Positions(keys, key_axis), b.Unsqueeze(b.Cast(limits, DType::kInt64), {1, 2, 3})});
 }
 
 ValueId CausalMask(Decomposition& b, ValueId queries, int64_t query_axis, ValueId keys, int64_t key_axis,
@@ -139,8 +146,7 @@ Attended Attend(Decomposition& b, const Heads& heads, const Scores& scores) {
 }
 
 absl::StatusOr<Values> AttendProjected(Decomposition& b, const ProjectedAttention& projected) {
-  const int64_t heads = b.Int("num_heads", 0);
-  if (heads < 1) return Malformed(fmt::format("attribute num_heads is {}; it must be 1 or more", heads));
+  const int64_t heads = ReadHeads(b);
   ValueId k = SplitHeads(b, projected.k, heads), v = SplitHeads(b, projected.v, heads);
   ValueId first = b.Number(DType::kInt64, 0);
   if (projected.past != kAbsent) {

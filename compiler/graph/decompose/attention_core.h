@@ -43,8 +43,15 @@ Attended Attend(Decomposition& b, const Heads& heads, const Scores& scores);
 // Returns the scores or the probabilities as [batch, heads, queries, keys].
 ValueId PerHead(Decomposition& b, ValueId scores, const Heads& heads);
 
+// Attribute num_heads. If it is less than 1, that is an error, and the result is 1.
+int64_t ReadHeads(Decomposition& b);
+
 // [batch, positions, heads * size] to [batch, heads, positions, size].
 ValueId SplitHeads(Decomposition& b, ValueId x, int64_t heads);
+
+// bool[batch, 1, 1, keys]: whether the key's position is less than the limit of its batch entry. `limits` is [batch],
+// integers.
+ValueId KeysBefore(Decomposition& b, ValueId keys, int64_t key_axis, ValueId limits);
 
 // bool[queries, keys]: whether the key is not after the query, if query i has position `first` + i. `first` is a scalar
 // of i64.

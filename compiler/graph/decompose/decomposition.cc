@@ -71,14 +71,15 @@ bool Decomposition::SameExtent(ValueId a, int64_t axis_a, ValueId b, int64_t axi
   return i < Rank(a) && k < Rank(b) && Type(a).shape[i] == Type(b).shape[k];
 }
 
+bool Decomposition::IsKnown(ValueId value) {
+  if (!status_.ok() || value == kAbsent) return false;
+  Fail(writer_.compute(value));
+  return status_.ok() && writer_.graph.values[value].data != nullptr;
+}
+
 std::optional<std::vector<double>> Decomposition::Known(ValueId value) {
-  if (!status_.ok() || value == kAbsent) return std::nullopt;
-  if (absl::Status computed = writer_.compute(value); !computed.ok()) {
-    Fail(std::move(computed));
-    return std::nullopt;
-  }
+  if (!IsKnown(value)) return std::nullopt;
   const TensorData& data = writer_.graph.values[value].data;
-  if (data == nullptr) return std::nullopt;
   const ir::DType dtype = ElementType(value);
   std::vector<double> numbers;
   for (size_t at = 0; at < data->size(); at += static_cast<size_t>(ir::SizeOf(dtype))) {

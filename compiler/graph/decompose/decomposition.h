@@ -71,6 +71,8 @@ class Decomposition {
   std::optional<int64_t> KnownExtent(ValueId value, int64_t axis) const;
   // Returns true if both values have as many elements along these dimensions, whatever the number is.
   bool SameExtent(ValueId a, int64_t axis_a, ValueId b, int64_t axis_b) const;
+  // Returns true if the elements are known when the model is compiled, or depend on nothing but dimensions.
+  bool IsKnown(ValueId value);
   // Returns the elements as numbers, or nullopt if the value is not known at compile time. 64-bit integers beyond 2^53
   // are rounded.
   std::optional<std::vector<double>> Known(ValueId value);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for rotary embeddings and for attention whose heads of queries share heads of keys, of com.microsoft.
+// The rule for attention whose heads of queries share heads of keys, of com.microsoft.
 #include "compiler/graph/decompose/attention_core.h"
 #include "compiler/graph/decompose/cache.h"
+#include "compiler/graph/decompose/rotary.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
@@ -10,39 +11,6 @@ namespace hone::graph::decompose {
 namespace {
 
 using ir::DType;
-
-// Cosines and sines of the angles, one row per position.
-struct Rotation {
-  ValueId cosines, sines;  // [positions max, pairs]
-  bool interleaved = false;
-};
-
-// Rotates the first 2 * pairs elements of each head of x, [batch, positions, heads * size] or [batch, heads, positions,
-// size]. `positions` is i64[batch, positions].
-ValueId Rotate(Decomposition& b, ValueId x, ValueId positions, int64_t heads, const Rotation& rotation) {
-  return b.Op("RotaryEmbedding", {x, rotation.cosines, rotation.sines, positions},
-              {{"num_heads", heads},
-               {"rotary_embedding_dim", 2 * b.Extent(rotation.cosines, 1)},
-               {"interleaved", int64_t{rotation.interleaved}}});
-}
-
-// Inputs: x, position ids (i64[1], the position of the first, or [batch, positions]), cosines, sines.
-absl::StatusOr<Values> RotaryEmbedding(Decomposition& b) {
-  const ValueId x = b.Input(0);
-  const Rotation rotation{b.Input(2), b.Input(3), b.Int("interleaved", 0) != 0};
-  if (b.Rank(x) != 3 && b.Rank(x) != 4) return Malformed("input 0 must have 3 or 4 dimensions");
-  int64_t heads = b.Int("num_heads", 0);
-  if (heads == 0 || b.Int("rotary_embedding_dim", 0) == 0) {
-    heads = b.Extent(x, -1) / (2 * b.Extent(rotation.cosines, 1));
-  }
-  const int64_t position_axis = b.Rank(x) == 4 ? 2 : 1;
-  ValueId positions = b.Input(1);
-  if (b.Rank(positions) != 2) {
-    const ValueId row = b.Add(b.Positions(x, position_axis), b.Reshape(positions, {1}));
-    positions = b.Expand(b.Unsqueeze(row, {0}), {b.ShapeOf(x, 0, 1), b.ShapeOf(x, position_axis, 1)});
-  }
-  return Values{Rotate(b, x, positions, heads, rotation)};
-}
 
 // The node's inputs by meaning, and its heads.
 struct Grouped {
@@ -109,12 +77,11 @@ Place PlaceOf(Decomposition& b, const Grouped& grouped, ValueId seqlens_k, Value
 ValueId WithPast(Decomposition& b, ValueId past, ValueId update, ValueId starts, ValueId total) {
   if (past == kAbsent) return update;
   if (starts == kAbsent) starts = b.Expand(b.Number(DType::kInt64, 0), {b.ShapeOf(update, 0, 1)});
-  const std::optional<std::vector<double>> known = b.Known(total);
-  const std::optional<int64_t> capacity = b.KnownExtent(past, 2);
-  if (known && (!capacity || static_cast<double>(*capacity) < (*known)[0])) {
-    const ValueId least = b.ShapeOf(past, 2, 1), wanted = b.Reshape(b.Cast(total, DType::kInt64), {1});
-    const ValueId more = b.Sub(b.Op("Max", {wanted, least}), least);
-    past = b.Op("Pad", {past, b.Concat({b.List({0, 0, 0, 0, 0, 0}), more, b.List({0})}, 0)});
+  if (b.IsKnown(total)) {
+    const ValueId capacity = b.ShapeOf(past, 2, 1), wanted = b.Reshape(b.Cast(total, DType::kInt64), {1});
+    const ValueId missing = b.Sub(b.Op("Max", {wanted, capacity}), capacity);
+    const ValueId pads = b.Concat({b.List({0, 0, 0, 0, 0, 0}), missing, b.List({0})}, 0);
+    if (b.Known(missing) != std::vector<double>{0}) past = b.Op("Pad", {past, pads});
   }
   return WriteCache(b, past, update, starts);
 }
@@ -175,7 +142,6 @@ absl::StatusOr<Values> GroupQueryAttention(Decomposition& b) {
 
 constexpr Row kGroupQueryRows[] = {
     {"GroupQueryAttention", GroupQueryAttention, 1},
-    {"RotaryEmbedding", RotaryEmbedding, 4, 23},
 };
 
 }  // namespace

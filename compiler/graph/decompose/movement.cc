@@ -105,7 +105,7 @@ absl::StatusOr<Values> GatedAdd(Decomposition& b) { return Values{b.Add(b.Input(
 absl::Status CheckInference(Decomposition& b, size_t training) {
   if (!b.Has(training)) return absl::OkStatus();
   const std::optional<std::vector<double>> mode = b.Known(b.Input(training));
-  if (mode && (*mode)[0] == 0) return absl::OkStatus();
+  if (mode && *mode == std::vector<double>{0}) return absl::OkStatus();
   return Unsupported("dropout in training mode is not supported; export the model for inference");
 }
 

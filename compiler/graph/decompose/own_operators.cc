@@ -107,10 +107,30 @@ absl::StatusOr<Values> GatherBlockQuantized(Decomposition& b) {
   return Values{b.Cast(joined, b.ElementType(b.Input(2)))};
 }
 
+// As ONNX's operator of this name, with one state per entry of the batch.
+absl::StatusOr<Values> LinearAttention(Decomposition& b) {
+  if (b.Int("state_window", 0) != 0) return Unsupported("attribute state_window is not supported; it must be 0");
+  Attributes attributes = b.node().attributes;
+  attributes.erase("state_window");
+  attributes.erase("chunk_size");  // advice on how to compute, without effect on the result
+  if (b.Float("scale", 0) == 0) attributes.erase("scale");
+  const Values outputs = b.Ops("LinearAttention", b.node().inputs, b.IsOutputUsed(1) ? 2 : 1, std::move(attributes));
+  return outputs;
+}
+
+// Inputs: a, bias of a, scale, b (optional). Outputs: scale * softplus(a + bias), sigmoid(b).
+absl::StatusOr<Values> LinearAttentionGate(Decomposition& b) {
+  const ValueId a = b.Cast(b.Input(0), b.ElementType(b.Input(1)));
+  const ValueId decay = b.Mul(b.Op("Softplus", {b.Add(a, b.Input(1))}), b.Input(2));
+  return Values{b.Cast(decay, b.ElementType(b.Input(0))), b.IsOutputUsed(1) ? b.Op("Sigmoid", {b.Input(3)}) : kAbsent};
+}
+
 constexpr Row kOwnRows[] = {
     {"CropAndResize", Keep, 4},
     {"GatherBlockQuantized", GatherBlockQuantized, 3},
     {"Inverse", Keep},
+    {"LinearAttention", LinearAttention, 3, 27},
+    {"LinearAttentionGate", LinearAttentionGate, 3},
     {"MatMulNBits", Keep, 3},
     {"MatMulNBitsMlp", MatMulNBitsMlp, 1},
     {"MatMulNBitsQkv", MatMulNBitsQkv, 1},

@@ -8,15 +8,15 @@
 #include "fmt/format.h"
 
 namespace hone::graph::decompose {
-namespace {
 
-std::span<const Family> Families() {
+std::span<const Family> AllFamilies() {
   static const std::array kFamilies = {
       Family{kMicrosoft, ActivationRows()},
       Family{kMicrosoft, AttentionRows()},
       Family{kMicrosoft, GroupQueryRows()},
       Family{kMicrosoft, NormRows()},
       Family{kMicrosoft, ProductRows()},
+      Family{kMicrosoft, RotaryRows()},
       Family{kMicrosoft, MovementRows()},
       Family{kMicrosoft, OwnOperatorRows()},
       Family{kMicrosoft, SignalRows()},
@@ -41,6 +41,8 @@ std::span<const Family> Families() {
   return kFamilies;
 }
 
+namespace {
+
 // The first of `required` inputs that the node lacks, or -1.
 int64_t MissingInput(const Node& node, size_t required) {
   for (size_t i = 0; i < required; ++i) {
@@ -52,7 +54,7 @@ int64_t MissingInput(const Node& node, size_t required) {
 }  // namespace
 
 const Row* FindRow(std::string_view domain, std::string_view name, int64_t onnx_opset) {
-  for (const Family& family : Families()) {
+  for (const Family& family : AllFamilies()) {
     const bool without_domain = domain.empty() && family.domain == kMicrosoft;
     if (family.domain != domain && !without_domain) continue;
     for (const Row& row : family.rows) {

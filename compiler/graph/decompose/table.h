@@ -34,6 +34,9 @@ struct Family {
   std::span<const Row> rows;
 };
 
+// All families; the spans point to static tables.
+std::span<const Family> AllFamilies();
+
 inline constexpr std::string_view kMicrosoft = "com.microsoft";
 
 // Returns the row that replaces an operator, or nullptr if there is none. `onnx_opset` is the version of ai.onnx that
@@ -49,7 +52,7 @@ std::span<const Row> ActivationRows();        // activation.cc: Gelu and its rel
 std::span<const Row> AttentionRows();         // attention.cc: Attention, MultiHeadAttention, packed forms
 std::span<const Row> BlockedChannelRows();    // convolution.cc: domain com.microsoft.nchwc, refused
 std::span<const Row> ConvolutionRows();       // convolution.cc: FusedConv, channels last
-std::span<const Row> GroupQueryRows();        // group_query_attention.cc: GroupQueryAttention, RotaryEmbedding
+std::span<const Row> GroupQueryRows();        // group_query_attention.cc: GroupQueryAttention
 std::span<const Row> MlFeatureRows();         // ml_features.cc: domain ai.onnx.ml, Scaler, LabelEncoder, ...
 std::span<const Row> MlLinearRows();          // ml_linear.cc: domain ai.onnx.ml, linear models and SVMs
 std::span<const Row> MlTreeRows();            // ml_trees.cc: domain ai.onnx.ml, TreeEnsemble*
@@ -61,6 +64,7 @@ std::span<const Row> QonnxRows();             // quantizers.cc: domains of qonnx
 std::span<const Row> QuantizedProductRows();  // quantized_product.cc: QGemm, DynamicQuantizeMatMul, ...
 std::span<const Row> QuantizedRows();         // quantized.cc: QLinearAdd, QLinearConcat, QLinearAveragePool, ...
 std::span<const Row> RequantRows();           // quantizers.cc: RequantShift
+std::span<const Row> RotaryRows();            // rotary.cc: rotary embeddings
 std::span<const Row> SignalRows();            // signal.cc: Fourier transforms, complex products
 
 // Of ai.onnx.

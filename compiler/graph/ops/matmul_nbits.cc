@@ -83,7 +83,7 @@ Expr Unpack(const Expr& byte, const Expr& place, int64_t bits) {
 }
 
 // (number - zero point) * scale of the weight in a row and a column.
-Expr Weight(const OpArgs& args, const PackedWeights& weights, const Expr& row, const Expr& column, DType wide) {
+Expr UnpackedWeight(const OpArgs& args, const PackedWeights& weights, const Expr& row, const Expr& column, DType wide) {
   const Expr block(weights.block), per_byte(weights.per_byte());
   const Expr own = FloorDiv(column, block), inside = FloorMod(column, block);
   const Expr byte = Read(args.inputs[1], {row, own, FloorDiv(inside, per_byte)});
@@ -109,7 +109,7 @@ OpResult MatMulNBits(const OpArgs& args, StageBuilder& builder) {
   Dims shape = x->shape;
   shape.back() = weights.outputs;
   const Buffer matrix = Map(builder, "weights", wide, {weights.outputs, weights.inputs},
-                            [&](Indices i) { return Weight(args, weights, i[0], i[1], wide); });
+                            [&](Indices i) { return UnpackedWeight(args, weights, i[0], i[1], wide); });
   const DType sum_type = args.Has(5) ? wide : x->dtype;
   Buffer sum =
       Reduce(builder, "matmul", sum_type, shape, {weights.inputs}, ir::Reduction::kSum, [&](Indices i, Indices r) {

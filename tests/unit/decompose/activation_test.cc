@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "compiler/graph/decompose/table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/decompose/decompose_case.h"
@@ -59,6 +60,16 @@ TEST(DecomposeImport, OldSpellingsAreTheSameOperator) {
   GraphBuilder old;
   old.Input("x", {2, 8}).Node("FastGelu", {"x"}, {"y"}).Output("y");
   EXPECT_THAT(Ops(Import(old.Model())), ElementsAre("Gelu"));
+}
+
+// The same name at an opset that defines it is ONNX's operator.
+TEST(DecomposeImport, OnnxComesFirstSinceItDefinesTheOperator) {
+  EXPECT_NE(decompose::FindRow("", "Gelu", 19), nullptr);
+  EXPECT_EQ(decompose::FindRow("", "Gelu", 20), nullptr);
+  EXPECT_NE(decompose::FindRow("", "SimplifiedLayerNormalization", 28), nullptr);
+  EXPECT_NE(decompose::FindRow("com.microsoft", "Gelu", 28), nullptr);
+  EXPECT_EQ(decompose::FindRow("com.example", "Gelu", 17), nullptr);
+  EXPECT_EQ(decompose::FindRow("", "Relu", 17), nullptr);
 }
 
 TEST(DecomposeImport, ErrorsNameTheNode) {

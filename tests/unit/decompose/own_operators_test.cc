@@ -145,6 +145,31 @@ TEST(DecomposeOwnOperators, GatherBlockQuantized) {
               HasSubstr("axis 0"));
 }
 
+TEST(DecomposeOwnOperators, LinearAttention) {
+  const Constant q = RandomTensor({1, 3, 4}, 1), k = RandomTensor({1, 3, 4}, 2), v = RandomTensor({1, 3, 4}, 3);
+  const Attributes heads = {{"q_num_heads", Int(2)}, {"kv_num_heads", Int(2)}};
+  Attributes linear = heads;
+  linear["update_rule"] = std::string("linear");
+  ExpectAsOnnxRuntime("linear_attention",
+                      {.op = "LinearAttention", .inputs = {q, k, v}, .attributes = linear, .outputs = 2});
+  const Constant decay = RandomTensor({1, 3, 2}, 4), beta = RandomTensor({1, 3, 2}, 5);
+  Attributes chunks = heads;
+  chunks.insert({{"chunk_size", Int(2)}, {"scale", 0.3}});
+  ExpectAsOnnxRuntime("linear_attention_gated_delta", {.op = "LinearAttention",
+                                                       .inputs = {q, k, v, RandomTensor({1, 2, 2, 2}, 6), decay, beta},
+                                                       .attributes = chunks,
+                                                       .outputs = 2});
+}
+
+TEST(DecomposeOwnOperators, LinearAttentionGate) {
+  const OpCase gate{
+      .op = "LinearAttentionGate",
+      .inputs = {Floats({1, 1, 2}, {1, -2}), Floats({2}, {0.5, 1}), Floats({2}, {-1, -3}), Floats({1, 1, 2}, {0, 3})},
+      .outputs = 2};
+  ExpectDecomposed(gate, {1, 1, 2}, {-std::log1p(std::exp(1.5)), -3 * std::log1p(std::exp(-1))});
+  ExpectDecomposed(gate, {1, 1, 2}, {0.5, 1 / (1 + std::exp(-3))}, {}, 1);
+}
+
 TEST(DecomposeOwnOperators, Inverse) {
   ExpectAsOnnxRuntime("inverse", {"Inverse", {RandomTensor({2, 3, 3}, 1)}}, {}, 1e-4);
   ExpectAsOnnxRuntime("inverse_row_exchange", {"Inverse", {Floats({2, 2}, {0, 2, 4, 1})}});
