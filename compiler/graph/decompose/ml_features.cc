@@ -9,6 +9,7 @@
 #include "compiler/graph/decompose/attributes.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/ops/vocabulary.h"
+#include "compiler/ir/numeric.h"
 #include "fmt/format.h"
 
 namespace hone::graph::decompose {
@@ -49,20 +50,20 @@ absl::StatusOr<Values> Normalizer(Decomposition& b) {
 // Elements that equal replaced_value (NaN equals NaN) become imputed_value, one for all or one per feature.
 absl::StatusOr<Values> Imputer(Decomposition& b) {
   const ValueId x = b.Input(0);
-  const bool floats = ir::IsFloat(b.ElementType(x));
-  std::vector<double> imputed;
-  double replaced = 0;
-  if (floats) {
-    imputed = b.Floats("imputed_value_floats", {});
-    replaced = b.Float("replaced_value_float", 0);
+  const DType dtype = b.ElementType(x);
+  ValueId imputed = kAbsent, missing = kAbsent;
+  if (ir::IsFloat(dtype)) {
+    const std::vector<double> values = b.Floats("imputed_value_floats", {});
+    const double replaced = b.Float("replaced_value_float", 0);
+    if (!values.empty()) imputed = b.Tensor(dtype, {SizeOf(values)}, values);
+    missing = std::isnan(replaced) ? b.Op("IsNaN", {x}) : b.Op("Equal", {x, b.Like(x, replaced)});
   } else {
-    const std::vector<int64_t> integers = b.Ints("imputed_value_int64s", {});
-    imputed.assign(integers.begin(), integers.end());
-    replaced = static_cast<double>(b.Int("replaced_value_int64", 0));
+    const std::vector<int64_t> values = b.Ints("imputed_value_int64s", {});
+    if (!values.empty()) imputed = b.Cast(b.List(values), dtype);
+    missing = b.Op("Equal", {x, b.Cast(b.List({b.Int("replaced_value_int64", 0)}), dtype)});
   }
-  if (imputed.empty()) return Malformed("attribute imputed_value_floats or imputed_value_int64s is missing");
-  const ValueId missing = std::isnan(replaced) ? b.Op("IsNaN", {x}) : b.Op("Equal", {x, b.Like(x, replaced)});
-  return Values{b.Op("Where", {missing, b.Tensor(b.ElementType(x), {SizeOf(imputed)}, imputed), x})};
+  if (imputed == kAbsent) return Malformed("attribute imputed_value_floats or imputed_value_int64s is missing");
+  return Values{b.Op("Where", {missing, imputed, x})};
 }
 
 // 1 where x is above the threshold, else 0, in the type of x.
@@ -87,7 +88,10 @@ absl::StatusOr<Values> ArrayFeatureExtractor(Decomposition& b) {
 // Joins the columns of all inputs as f32. An input is cut or filled with 0 to the columns that inputdimensions states.
 absl::StatusOr<Values> FeatureVectorizer(Decomposition& b) {
   const std::vector<int64_t> sizes = b.Ints("inputdimensions", {});
-  if (sizes.size() != b.node().inputs.size()) return Malformed("attribute inputdimensions needs one number per input");
+  if (sizes.size() != b.node().inputs.size() ||
+      std::any_of(sizes.begin(), sizes.end(), [](int64_t n) { return n < 0; })) {
+    return Malformed("attribute inputdimensions needs one number per input, none of them negative");
+  }
   Values columns;
   for (size_t i = 0; i < sizes.size(); ++i) {
     ValueId x = b.Cast(b.Input(i), DType::kFloat32);
@@ -114,14 +118,19 @@ absl::StatusOr<Values> OneHotEncoder(Decomposition& b) {
 
 struct NumberList {
   DType dtype = DType::kInt64;
-  std::vector<double> numbers;
+  std::vector<double> numbers = {};
+  std::vector<int64_t> integers = {};  // the same numbers exactly, if the attribute has 64-bit integers; else empty
 };
+
+ValueId AsTensor(Decomposition& b, const NumberList& list) {
+  return list.integers.empty() ? b.Tensor(list.dtype, {SizeOf(list.numbers)}, list.numbers) : b.List(list.integers);
+}
 
 // Reads attributes prefix + "int64s", prefix + "floats" or prefix + "tensor".
 NumberList ReadNumberList(Decomposition& b, const std::string& prefix) {
   if (b.HasAttribute(prefix + "int64s")) {
     const std::vector<int64_t> integers = b.Ints(prefix + "int64s", {});
-    return {DType::kInt64, {integers.begin(), integers.end()}};
+    return {DType::kInt64, {integers.begin(), integers.end()}, integers};
   }
   if (b.HasAttribute(prefix + "floats")) return {DType::kFloat32, b.Floats(prefix + "floats", {})};
   if (const Constant* tensor = FindTensorAttribute(b, prefix + "tensor")) {
@@ -132,12 +141,16 @@ NumberList ReadNumberList(Decomposition& b, const std::string& prefix) {
   return {};
 }
 
-double ReadDefault(Decomposition& b, DType dtype) {
-  if (b.HasAttribute("default_tensor")) {
-    const NumberList list = ReadNumberList(b, "default_");
-    return list.numbers.empty() ? 0 : list.numbers[0];
+// Adds the value for elements that are no key.
+void AddDefault(Decomposition& b, NumberList& values) {
+  const std::vector<double> tensor = TensorAttribute(b, "default_tensor");
+  const int64_t integer = tensor.empty() ? b.Int("default_int64", -1) : ir::FloatToInt(DType::kInt64, tensor[0]);
+  if (!values.integers.empty()) values.integers.push_back(integer);
+  if (!tensor.empty()) {
+    values.numbers.push_back(tensor[0]);
+  } else {
+    values.numbers.push_back(ir::IsFloat(values.dtype) ? b.Float("default_float", -0.0) : static_cast<double>(integer));
   }
-  return ir::IsFloat(dtype) ? b.Float("default_float", -0.0) : static_cast<double>(b.Int("default_int64", -1));
 }
 
 // Returns for each element of x the last position of an equal key. NaN equals NaN. Without an equal key, the position
@@ -145,7 +158,8 @@ double ReadDefault(Decomposition& b, DType dtype) {
 ValueId PositionOfKey(Decomposition& b, ValueId x, const NumberList& keys) {
   const int64_t count = SizeOf(keys.numbers);
   const auto [least, most] = std::minmax_element(keys.numbers.begin(), keys.numbers.end());
-  if (ir::IsInt(keys.dtype) && *most - *least <= 4.0 * static_cast<double>(count) + 1024) {
+  const bool dense = *most - *least <= 4.0 * static_cast<double>(count) + 1024;
+  if (ir::IsInt(keys.dtype) && dense && std::abs(*least) < std::exp2(52)) {
     // a table over the range of the keys, with a place at each end for what is outside
     std::vector<int64_t> places(static_cast<size_t>(*most - *least) + 3, count);
     for (size_t k = 0; k < keys.numbers.size(); ++k) {
@@ -156,7 +170,7 @@ ValueId PositionOfKey(Decomposition& b, ValueId x, const NumberList& keys) {
     return b.Op("Gather", {b.List(places), b.Sub(inside, b.Like(wide, *least - 1))});
   }
   const ValueId column = b.Unsqueeze(x, {-1});
-  ValueId equal = b.Op("Equal", {column, b.Tensor(keys.dtype, {count}, keys.numbers)});
+  ValueId equal = b.Op("Equal", {column, AsTensor(b, keys)});
   std::vector<double> are_nan;
   for (double key : keys.numbers) are_nan.push_back(std::isnan(key) ? 1 : 0);
   if (std::count(are_nan.begin(), are_nan.end(), 1.0) > 0) {
@@ -181,9 +195,8 @@ absl::StatusOr<Values> LabelEncoder(Decomposition& b) {
     return Malformed(fmt::format("input 0 has type {}, and the keys {}; they must be the same",
                                  ir::Name(b.ElementType(b.Input(0))), ir::Name(keys.dtype)));
   }
-  values.numbers.push_back(ReadDefault(b, values.dtype));
-  const ValueId table = b.Tensor(values.dtype, {SizeOf(values.numbers)}, values.numbers);
-  return Values{b.Op("Gather", {table, PositionOfKey(b, b.Input(0), keys)})};
+  AddDefault(b, values);
+  return Values{b.Op("Gather", {AsTensor(b, values), PositionOfKey(b, b.Input(0), keys)})};
 }
 
 absl::StatusOr<Values> RefuseMaps(Decomposition& b) {

@@ -138,7 +138,9 @@ absl::StatusOr<Pairs> ReadPairs(const std::vector<double>& coefficients,
   const int64_t classes = static_cast<int64_t>(vectors_per_class.size());
   std::vector<int64_t> starts = {0};
   for (int64_t vectors : vectors_per_class) {
-    if (vectors < 0) return Malformed("attribute vectors_per_class has a negative number");
+    if (vectors < 0 || vectors > CountOf(coefficients)) {
+      return Malformed("attribute vectors_per_class has a number that is negative or larger than that of coefficients");
+    }
     starts.push_back(starts.back() + vectors);
   }
   const int64_t vectors = starts.back();
@@ -148,6 +150,12 @@ absl::StatusOr<Pairs> ReadPairs(const std::vector<double>& coefficients,
   }
   Pairs pairs;
   pairs.count = classes * (classes - 1) / 2;
+  constexpr int64_t kPairWeightsMax = int64_t{1} << 27;
+  if (vectors * pairs.count > kPairWeightsMax) {
+    return Unsupported(
+        fmt::format("{} classes with {} support vectors are not supported: they need a matrix of {} weights", classes,
+                    vectors, vectors * pairs.count));
+  }
   pairs.weights.resize(static_cast<size_t>(vectors * pairs.count));
   pairs.votes_first.resize(static_cast<size_t>(pairs.count * classes));
   pairs.votes_second = pairs.votes_first;

@@ -149,6 +149,12 @@ enum class Aggregate : uint8_t { kAverage, kSum, kMin, kMax };
 // The aggregated weights of the leaves that each row reaches, [rows, targets]; 0 where no leaf has a weight.
 ValueId ForestScores(Decomposition& b, ValueId x, const Forest& forest, int64_t targets, Aggregate aggregate) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr int64_t kLeafWeightsMax = int64_t{1} << 28;
+  if (targets > kLeafWeightsMax / std::max<int64_t>(forest.leaves, 1)) {
+    b.Fail(Unsupported(fmt::format("{} leaves with {} targets need more than {} weights, the limit", forest.leaves,
+                                   targets, kLeafWeightsMax)));
+    return kAbsent;
+  }
   const double none = aggregate == Aggregate::kMin ? kInfinity : aggregate == Aggregate::kMax ? -kInfinity : 0;
   std::vector<double> table(static_cast<size_t>(std::max<int64_t>(forest.leaves, 1) * targets), none);
   for (const LeafWeight& weight : forest.weights) {

@@ -20,10 +20,10 @@ ValueId IntegerProduct(Decomposition& b, ValueId left, ValueId left_zero, ValueI
   return b.Op("MatMulInteger", {left, right, left_zero, right_zero});
 }
 
-// An i32 product times its scale, plus an optional bias, as f32.
+// An i32 product times its scale, plus an optional bias, in the type of the scale. The arithmetic is in f32.
 ValueId ScaledProduct(Decomposition& b, ValueId product, ValueId scale, ValueId bias) {
-  const ValueId scaled = b.Mul(b.Cast(product, kF32), scale);
-  return bias == kAbsent ? scaled : b.Add(scaled, bias);
+  const ValueId scaled = b.Mul(b.Cast(product, kF32), b.Cast(scale, kF32));
+  return b.Cast(bias == kAbsent ? scaled : b.Add(scaled, b.Cast(bias, kF32)), b.ElementType(scale));
 }
 
 // Inputs: a, b, a_scale, b_scale, a_zero_point, b_zero_point, bias.

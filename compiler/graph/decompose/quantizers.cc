@@ -52,7 +52,9 @@ ValueId OfBits(Decomposition& b, ValueId x, size_t i, const Function& function) 
   std::vector<double> numbers = ReadBits(b, i);
   for (double& number : numbers) number = function(number);
   if (!b.status().ok()) return kAbsent;
-  return b.Tensor(b.ElementType(x), b.Type(b.Input(i)).shape, numbers);
+  std::vector<int64_t> shape;
+  for (size_t d = 0; d < b.Rank(b.Input(i)); ++d) shape.push_back(b.Extent(b.Input(i), static_cast<int64_t>(d)));
+  return b.Tensor(b.ElementType(x), shape, numbers);
 }
 
 // Clips to the integers of this many bits (input i), as attributes signed and narrow say.

@@ -9,7 +9,7 @@ namespace {
 OpResult MultiplyAdd(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   const ir::Buffer& a = args.inputs[0];
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(a->shape, args.inputs[1]->shape));
+  HONE_ASSIGN_OR_RETURN(auto shape, BroadcastShapes(a->shape, args.inputs[1]->shape));
   HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, args.inputs[2]->shape));
   return Buffers{Map(builder, "multiply_add", a->dtype, std::move(shape), [&](Indices i) {
     const ir::Expr x = ReadBroadcast(a, i);

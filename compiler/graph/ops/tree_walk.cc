@@ -20,7 +20,8 @@ constexpr int64_t kTreeDepthMax = 1024;  // one stage per step
 // Inputs of TreeWalk.
 constexpr size_t kFeatures = 1, kThresholds = 2, kChildren = 3, kRoots = 4, kEqual = 5, kMissing = 6;
 
-Expr Clamped(const Expr& index, int64_t extent) { return Max(Min(index, Expr(extent - 1)), Expr(0)); }
+// The index, or the nearest one of a dimension of this extent.
+Expr Clamped(const Expr& index, const Expr& extent) { return Max(Min(index, extent - Expr(1)), Expr(0)); }
 
 absl::Status CheckTreeInputs(const OpArgs& args) {
   const Buffer& x = args.inputs[0];
@@ -28,15 +29,17 @@ absl::Status CheckTreeInputs(const OpArgs& args) {
   if (Rank(x) != 2 || Rank(thresholds) != 1 || Rank(args.inputs[kRoots]) != 1) {
     return Malformed("input 0 must be a matrix, and inputs 2 and 4 lists");
   }
-  const Dims& splits = thresholds->shape;
+  const auto& splits = thresholds->shape;
   if (Product(splits) == 0 || x->shape[1] == 0) return Malformed("there must be at least one split and one feature");
   if (thresholds->dtype != x->dtype) return Malformed("inputs 0 and 2 must be of one type");
   for (size_t i : {kFeatures, kEqual, kMissing}) {
     if (args.Has(i) && args.inputs[i]->shape != splits)
       return Malformed(fmt::format("input {} must have one element per split", i));
   }
-  if (args.inputs[kChildren]->shape != Dims{2 * splits[0]})
+  const Buffer& children = args.inputs[kChildren];
+  if (Rank(children) != 1 || children->shape[0] != splits[0] * 2) {
     return Malformed("input 3 must have two elements per split");
+  }
   for (size_t i : {kFeatures, kChildren, kRoots}) {
     if (!ir::IsInt(args.inputs[i]->dtype)) return Malformed(fmt::format("input {} must be integers", i));
   }
@@ -53,11 +56,12 @@ absl::Status CheckTreeInputs(const OpArgs& args) {
 OpResult TreeWalk(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckTreeInputs(args));
   const Buffer& x = args.inputs[0];
-  const int64_t depth = args.Int("depth", 1), splits = args.inputs[kThresholds]->shape[0];
+  const int64_t depth = args.Int("depth", 1);
+  const Expr splits(args.inputs[kThresholds]->shape[0]), features(x->shape[1]);
   if (depth < 0 || depth > kTreeDepthMax) {
     return Unsupported(fmt::format("the trees are {} deep; at most {} is supported", depth, kTreeDepthMax));
   }
-  const Dims shape = {x->shape[0], args.inputs[kRoots]->shape[0]};
+  const decltype(x->shape) shape = {x->shape[0], args.inputs[kRoots]->shape[0]};
   Buffer node = builder.Compute("root", DType::kInt32, shape, [&](Indices i) {
     return To(DType::kInt32, Max(ReadAs(DType::kInt64, args.inputs[kRoots], {i[1]}), Expr(0)));
   });
@@ -65,7 +69,7 @@ OpResult TreeWalk(const OpArgs& args, StageBuilder& builder) {
     node = builder.Compute("step", DType::kInt32, shape, [&](Indices i) {
       const Expr here = ReadAs(DType::kInt64, node, {i[0], i[1]});
       const Expr split = Clamped(here, splits);
-      const Expr feature = Clamped(ReadAs(DType::kInt64, args.inputs[kFeatures], {split}), x->shape[1]);
+      const Expr feature = Clamped(ReadAs(DType::kInt64, args.inputs[kFeatures], {split}), features);
       const Expr value = Read(x, {i[0], feature}), threshold = Read(args.inputs[kThresholds], {split});
       Expr yes = value <= threshold;
       if (args.Has(kEqual)) yes = MakeSelect(Read(args.inputs[kEqual], {split}), Equals(value, threshold), yes);
@@ -75,11 +79,11 @@ OpResult TreeWalk(const OpArgs& args, StageBuilder& builder) {
       }
       const Expr side = MakeSelect(yes, Expr(1), Expr(0));
       const Expr child = Max(ReadAs(DType::kInt64, args.inputs[kChildren], {split * Expr(2) + side}), Expr(0));
-      return To(DType::kInt32, MakeSelect(here < Expr(splits), child, here));
+      return To(DType::kInt32, MakeSelect(here < splits, child, here));
     });
   }
   return Buffers{builder.Compute("leaf", DType::kInt32, shape, [&](Indices i) {
-    return To(DType::kInt32, Max(ReadAs(DType::kInt64, node, {i[0], i[1]}) - Expr(splits), Expr(0)));
+    return To(DType::kInt32, Max(ReadAs(DType::kInt64, node, {i[0], i[1]}) - splits, Expr(0)));
   })};
 }
 

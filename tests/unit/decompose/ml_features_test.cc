@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The expected outputs are those of ONNX Runtime 1.30 (CPU), except where a test computes them.
+#include <cstring>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/decompose/decompose_case.h"
@@ -157,6 +159,34 @@ TEST(DecomposeMlFeatures, LabelEncoderOfTensors) {
   test_case.attributes.erase("keys_tensor");
   test_case.attributes["keys_strings"] = Texts({"a", "b"});
   EXPECT_THAT(RunDecomposed(test_case).status().message(), HasSubstr("strings are not supported"));
+}
+
+TEST(DecomposeMlFeatures, LabelsKeepAllBitsOf64) {
+  constexpr int64_t kLarge = (int64_t{1} << 60) + 1;
+  const auto integer = [](int64_t value) {
+    std::vector<std::byte> bytes(sizeof(value));
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    return Constant{{ir::DType::kInt64, {1}}, std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
+  };
+  OpCase test_case = {
+      "LabelEncoder",
+      {integer(kLarge)},
+      {{"keys_int64s", IntList({kLarge - 1, kLarge, kLarge + 1})}, {"values_int64s", IntList({1, kLarge + 1, 3})}},
+      17,
+      1,
+      kFeaturesDomain};
+  const auto result = RunDecomposed(test_case);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(*(*result)[0].data, *integer(kLarge + 1).data);
+  test_case = {"Imputer",
+               {integer(kLarge)},
+               {{"imputed_value_int64s", IntList({kLarge + 2})}, {"replaced_value_int64", Int(kLarge)}},
+               17,
+               1,
+               kFeaturesDomain};
+  const auto imputed = RunDecomposed(test_case);
+  ASSERT_TRUE(imputed.ok()) << imputed.status();
+  EXPECT_EQ(*(*imputed)[0].data, *integer(kLarge + 2).data);
 }
 
 TEST(DecomposeMlFeatures, ZipMapIsRefused) {

@@ -34,6 +34,18 @@ TEST(DecomposeQuantizedProduct, MatMulIntegerToFloat) {
   ExpectDecomposed(test_case, {2, 2}, {12.577001, -7.4845004, 0.15799999, -7.0880003});
 }
 
+// Computed by hand: (2 * 3 + 4 * 5) * 0.5 * 0.25 + 1.
+TEST(DecomposeQuantizedProduct, MatMulIntegerToHalfFloats) {
+  const auto half = [](double number) { return Tensor(ir::DType::kFloat16, {}, {number}); };
+  const OpCase test_case = {"MatMulIntegerToFloat",
+                            {U8({1, 2}, {2, 4}), I8({2, 1}, {3, 5}), half(0.5), half(0.25), Absent(), Absent(),
+                             Tensor(ir::DType::kFloat16, {1}, {1})}};
+  const auto results = RunDecomposed(test_case);
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].type.dtype, ir::DType::kFloat16);
+  EXPECT_EQ(Numbers((*results)[0]), std::vector<double>{4.25});
+}
+
 TEST(DecomposeQuantizedProduct, DynamicQuantizeMatMul) {
   const OpCase test_case = {"DynamicQuantizeMatMul",
                             {Floats({2, 3}, {-1, 0.30000001, 2, 0.5, -0.25, 1.5}), I8({3, 2}, {-128, 5, 9, 127, 0, -4}),
