@@ -25,8 +25,8 @@ struct Scores {
   double softcap = 0;  // c: scores become c * tanh(score / c); 0 means that they do not
   // Terms that are added to the scores, [batch or 1, heads or 1, queries or 1, keys].
   Values biases = {};
-  // Where this is false, the score is the least number of its type. Bool, [batch or 1, 1, queries or 1, keys] or
-  // [queries, keys]. kAbsent means that all queries see all keys.
+  // False hides a key from a query: the score becomes the least number of its type. Bool, [batch or 1, 1, queries or 1,
+  // keys] or [queries, keys]. kAbsent means that all queries see all keys.
   ValueId visible = kAbsent;
   // Per head the score of one more key, whose value is 0: f32[heads] or a scalar. kAbsent if there is none.
   ValueId sink = kAbsent;

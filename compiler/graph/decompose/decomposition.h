@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rule of the table (table.h) works with: the node to replace, and the functions that write ONNX's operators in
-// its place. A rule therefore reads like the function body in the specification of its operator.
+// The workbench of a rule of the table (table.h): it shows the node to replace, and writes ONNX's operators in its
+// place. A rule therefore reads like the function body in the specification of its operator.
 //
 // Errors are sticky: the first one is kept, all later calls do nothing, and the importer reports it. A rule checks
 // nothing in between. After an error, values are kAbsent, ranks are 0 and extents are 1. Not here: the rules, one file

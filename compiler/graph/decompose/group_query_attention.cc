@@ -55,7 +55,7 @@ ValueId NormalizeHeads(Decomposition& b, ValueId x, ValueId weights, int64_t hea
   return b.Reshape(normal, {0, 0, width});
 }
 
-// Where the new positions are: after the past of each entry of the batch.
+// The new positions follow the past of each entry of the batch.
 struct Place {
   ValueId starts;     // i64[batch]; kAbsent means 0 for all
   ValueId positions;  // i64[batch or 1, positions]

@@ -15,7 +15,7 @@
 
 namespace hone::graph::decompose {
 
-// For rows whose operator ONNX does not define.
+// The onnx_since of rows whose operator ONNX does not define.
 inline constexpr int kNeverInOnnx = INT32_MAX;
 
 struct Row {
