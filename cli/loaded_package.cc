@@ -97,6 +97,7 @@ absl::Status LoadedPackage::FillInputs(uint64_t seed) {
   HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, Metadata());
   Random random(seed);
   for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (hone_input_has_default(model(), i) != 0) continue;
     const package::DType dtype = package::FindDType(inputs_[i].dtype)->dtype;
     ValueRange range = DefaultRange(dtype);
     for (const package::InputRange& given : metadata.input_ranges) {

@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/npy.h"
 #include "cli/option_checks.h"
+#include "cli/output.h"
 #include "cli/shape_text.h"
 #include "deploy/runtime/dtype.h"
 
@@ -73,6 +74,8 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
       ->expected(1)
       ->take_all();
+  command->add_flag("--defaults-as-constants", constant_defaults,
+                    "inputs with a default value in the file are constants, as weights are");
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
       ->check(IntegerInRange(kThreadsMax, 1));
 }
@@ -116,6 +119,10 @@ std::vector<std::string> ModelOptions::Files() const {
 
 absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   graph::ImportOptions options;
+  options.defaults_are_constants = constant_defaults;
+  options.warn = [told = std::make_shared<std::set<std::string>>()](const std::string& text) {
+    if (told->insert(text).second) PrintMessage(fmt::format("warning: {}\n", text));  // once, also for several targets
+  };
   for (const std::string& text : shapes) {
     HONE_ASSIGN_OR_RETURN(const NamedText shape_text, SplitName("--shape", text, "name=1,3,224,224"));
     HONE_ASSIGN_OR_RETURN(std::vector<graph::DimRange> shape, ParseShape(shape_text.value, text));

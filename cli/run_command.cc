@@ -34,13 +34,13 @@ std::string Describe(package::DType dtype, std::span<const int64_t> shape) {
 
 package::DType DTypeOf(const HonePort& port) { return package::FindDType(port.dtype)->dtype; }
 
-// Checks that every input has an array and every array belongs to an input.
-absl::Status CheckNames(const std::vector<HonePort>& inputs, const std::vector<std::string>& names,
-                        const std::string& path) {
+// Checks that every input without a default has an array and every array belongs to an input.
+absl::Status CheckNames(const LoadedPackage& package, const std::vector<std::string>& names, const std::string& path) {
   std::vector<std::string> wanted, missing, extra;
-  for (const HonePort& port : inputs) wanted.emplace_back(port.name);
-  for (const std::string& name : wanted) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) missing.push_back(name);
+  for (size_t i = 0; i < package.inputs().size(); ++i) {
+    const std::string& name = wanted.emplace_back(package.inputs()[i].name);
+    const bool given = std::find(names.begin(), names.end(), name) != names.end();
+    if (!given && hone_input_has_default(package.model(), i) == 0) missing.push_back(name);
   }
   for (const std::string& name : names) {
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) extra.push_back(name);
@@ -86,11 +86,15 @@ absl::Status SetInput(const LoadedPackage& package, size_t index, const NpzReade
 absl::Status SetInputs(const LoadedPackage& package, const std::string& path) {
   if (path.empty()) {
     if (package.inputs().empty()) return absl::OkStatus();
-    return CheckNames(package.inputs(), {}, "no --input");
+    return CheckNames(package, {}, "no --input");
   }
   HONE_ASSIGN_OR_RETURN(const NpzReader reader, NpzReader::Open(path));
-  HONE_RETURN_IF_ERROR(CheckNames(package.inputs(), reader.names(), path));
-  for (size_t i = 0; i < package.inputs().size(); ++i) HONE_RETURN_IF_ERROR(SetInput(package, i, reader));
+  const std::vector<std::string> names = reader.names();
+  HONE_RETURN_IF_ERROR(CheckNames(package, names, path));
+  for (size_t i = 0; i < package.inputs().size(); ++i) {
+    const bool given = std::find(names.begin(), names.end(), package.inputs()[i].name) != names.end();
+    if (given) HONE_RETURN_IF_ERROR(SetInput(package, i, reader));
+  }
   return absl::OkStatus();
 }
 

@@ -141,25 +141,6 @@ std::string SizeName(const RawInput& input, size_t dimension) {
   return fmt::format("{}.{}", input.name, dimension);
 }
 
-absl::StatusOr<std::map<std::string, DimRange>> BindSymbols(const std::vector<RawInput>& inputs,
-                                                            const ImportOptions& options) {
-  std::map<std::string, DimRange> symbols;
-  for (const RawInput& input : inputs) {
-    const std::optional<std::vector<DimRange>> given = GivenShape(input, options);
-    if (!given) continue;
-    HONE_RETURN_IF_ERROR(CheckGiven(input, *given));
-    for (size_t i = 0; input.shape && i < given->size(); ++i) {
-      const RawDimension& dim = (*input.shape)[i];
-      if (dim.extent || dim.symbol.empty()) continue;
-      auto [it, added] = symbols.emplace(dim.symbol, (*given)[i]);
-      if (added || it->second == (*given)[i]) continue;
-      return absl::InvalidArgumentError(fmt::format("input '{}': dimension '{}' is {} here and {} in another input",
-                                                    input.name, dim.symbol, Print((*given)[i]), Print(it->second)));
-    }
-  }
-  return symbols;
-}
-
 // Parses `text` as an element of T and appends it to `bytes`; returns false if it is not one.
 template <typename T>
 bool AppendAs(std::string_view text, std::vector<std::byte>& bytes) {
@@ -244,67 +225,69 @@ std::string Print(const DimRange& range) {
   return text;
 }
 
-absl::StatusOr<std::vector<TensorData>> BindInputValues(const std::vector<RawInput>& inputs,
-                                                        const std::vector<TensorType>& types,
-                                                        const ImportOptions& options) {
-  std::vector<TensorData> values(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (const std::string* text = Find(options.bound_texts, inputs[i].name)) {
-      HONE_ASSIGN_OR_RETURN(values[i], ReadNumbers(inputs[i].name, types[i], *text));
+absl::StatusOr<SymbolExtents> BindSymbols(const std::vector<RawInput>& inputs, const ImportOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckNames(inputs, options));
+  SymbolExtents symbols;
+  for (const RawInput& input : inputs) {
+    const std::optional<std::vector<DimRange>> given = GivenShape(input, options);
+    if (!given) continue;
+    HONE_RETURN_IF_ERROR(CheckGiven(input, *given));
+    for (size_t i = 0; input.shape && i < given->size(); ++i) {
+      const RawDimension& dim = (*input.shape)[i];
+      if (dim.extent || dim.symbol.empty()) continue;
+      auto [it, added] = symbols.emplace(dim.symbol, (*given)[i]);
+      if (added || it->second == (*given)[i]) continue;
+      return absl::InvalidArgumentError(fmt::format("input '{}': dimension '{}' is {} here and {} in another input",
+                                                    input.name, dim.symbol, Print((*given)[i]), Print(it->second)));
     }
-    const Constant* bound = Find(options.bound_inputs, inputs[i].name);
-    if (bound == nullptr) continue;
-    if (bound->type != types[i]) {
-      return absl::InvalidArgumentError(fmt::format("input '{}' is {}, the bound value is {}; give it as {}",
-                                                    inputs[i].name, Print(types[i]), Print(bound->type),
-                                                    Print(types[i])));
-    }
-    HONE_CHECK(bound->data != nullptr && static_cast<int64_t>(bound->data->size()) == ByteSize(bound->type));
-    values[i] = bound->data;
   }
-  return values;
+  return symbols;
 }
 
-absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInput>& inputs,
-                                                       const ImportOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckNames(inputs, options));
-  HONE_ASSIGN_OR_RETURN(auto symbols, BindSymbols(inputs, options));
-  std::vector<TensorType> types;
-  for (const RawInput& input : inputs) {
-    TensorType type{input.dtype, {}};
-    if (const auto given = GivenShape(input, options)) {
-      for (size_t i = 0; i < given->size(); ++i) {
-        const std::string name = SizeName(input, i);
-        const std::optional<ir::Size> sum = (*given)[i].min == (*given)[i].max ? std::nullopt : SumOf(name, symbols);
-        type.shape.push_back(sum.has_value() ? *sum : SizeOf(name, (*given)[i]));
-      }
-      types.push_back(std::move(type));
+absl::StatusOr<TensorData> BindInputValue(const RawInput& input, const TensorType& type, const ImportOptions& options) {
+  if (const Constant* bound = Find(options.bound_inputs, input.name)) {
+    if (bound->type != type) {
+      return absl::InvalidArgumentError(fmt::format("input '{}' is {}, the bound value is {}; give it as {}",
+                                                    input.name, Print(type), Print(bound->type), Print(type)));
+    }
+    HONE_CHECK(bound->data != nullptr && static_cast<int64_t>(bound->data->size()) == ByteSize(bound->type));
+    return bound->data;
+  }
+  const std::string* text = Find(options.bound_texts, input.name);
+  return text == nullptr ? TensorData() : ReadNumbers(input.name, type, *text);
+}
+
+absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExtents& symbols,
+                                         const ImportOptions& options) {
+  const std::string name = fmt::format("input '{}'", input.name);
+  if (!input.type_error.ok()) return Annotate(input.type_error, name);
+  TensorType type{input.dtype, {}};
+  const auto given = GivenShape(input, options);
+  if (!given && !input.shape) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} has no shape in the model: give it, for example with {}", name, SuggestedShape(input)));
+  }
+  for (size_t i = 0; given && i < given->size(); ++i) {
+    const std::string size = SizeName(input, i);
+    const std::optional<ir::Size> sum = (*given)[i].min == (*given)[i].max ? std::nullopt : SumOf(size, symbols);
+    type.shape.push_back(sum.has_value() ? *sum : SizeOf(size, (*given)[i]));
+  }
+  for (size_t i = 0; !given && i < input.shape->size(); ++i) {
+    const RawDimension& dim = (*input.shape)[i];
+    auto symbol = symbols.find(dim.symbol);
+    if (const std::optional<ir::Size> sum = SumOf(dim.symbol, symbols); !dim.extent && sum.has_value()) {
+      type.shape.push_back(*sum);
       continue;
     }
-    if (!input.shape) {
-      return absl::InvalidArgumentError(fmt::format(
-          "input '{}' has no shape in the model: give it, for example with {}", input.name, SuggestedShape(input)));
+    if (!dim.extent && symbol == symbols.end()) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: dimension {} ('{}') is not known: give the shape, for example with {}", name, i,
+                      dim.symbol.empty() ? "?" : dim.symbol, SuggestedShape(input)));
     }
-    for (size_t i = 0; i < input.shape->size(); ++i) {
-      const RawDimension& dim = (*input.shape)[i];
-      auto symbol = symbols.find(dim.symbol);
-      if (const std::optional<ir::Size> sum = SumOf(dim.symbol, symbols); !dim.extent && sum.has_value()) {
-        type.shape.push_back(*sum);
-        continue;
-      }
-      if (!dim.extent && symbol == symbols.end()) {
-        return absl::InvalidArgumentError(
-            fmt::format("input '{}': dimension {} ('{}') is not known: give the shape, for example with {}", input.name,
-                        i, dim.symbol.empty() ? "?" : dim.symbol, SuggestedShape(input)));
-      }
-      type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : SizeOf(dim.symbol, symbol->second));
-    }
-    types.push_back(std::move(type));
+    type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : SizeOf(dim.symbol, symbol->second));
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    HONE_RETURN_IF_ERROR(Annotate(CheckSize(types[i]), fmt::format("input '{}'", inputs[i].name)));
-  }
-  return types;
+  HONE_RETURN_IF_ERROR(Annotate(CheckSize(type), name));
+  return type;
 }
 
 }  // namespace hone::graph

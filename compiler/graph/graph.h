@@ -71,7 +71,8 @@ struct Graph {
   std::vector<Value> values;        // indexed by ValueId
   std::vector<Node> nodes;          // in topological order
   std::vector<ValueId> inputs, outputs;
-  std::vector<std::string> output_names;  // one per output: the model's name, kept when a pass replaces the value
+  std::map<ValueId, TensorData> defaults;  // the values of inputs that a run need not set; each key is in inputs
+  std::vector<std::string> output_names;   // one per output: the model's name, kept when a pass replaces the value
 };
 
 // Returns true if both graphs have the same nodes on the same values, names included. A pass that changes nothing

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/convert_attribute.h"
 #include "compiler/graph/ops/families.h"
 #include "fmt/format.h"
 
@@ -30,7 +31,7 @@ template <typename T>
 T ReadAttribute(const OpArgs& args, std::string_view name, T fallback, std::string_view wanted) {
   auto it = args.node.attributes.find(std::string(name));
   if (it == args.node.attributes.end()) return fallback;
-  if (const T* value = std::get_if<T>(&it->second)) return *value;
+  if (const std::optional<T> value = ConvertAttribute<T>(it->second)) return *value;
   args.WrongType(name, wanted);
   return fallback;
 }
@@ -95,7 +96,7 @@ std::string OpArgs::NotConstantMessage(size_t i) {
 absl::StatusOr<std::vector<int64_t>> OpArgs::ConstantInts(size_t i) const {
   if (!Has(i)) return absl::InvalidArgumentError(fmt::format("input {} is missing", i));
   if (i >= constants.size() || constants[i] == nullptr) {
-    return absl::InvalidArgumentError(NotConstantMessage(i));
+    return absl::UnimplementedError(NotConstantMessage(i));
   }
   if (inputs[i]->dtype == ir::DType::kInt64) return WidenInts<int64_t>(*constants[i]);
   if (inputs[i]->dtype == ir::DType::kInt32) return WidenInts<int32_t>(*constants[i]);

@@ -62,7 +62,7 @@ struct OpArgs {
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> fallback) const;
   // Sets attribute_error, unless it is already set. `wanted` is the expected type in words: "an integer".
   void WrongType(std::string_view name, std::string_view wanted) const;
-  // Returns the elements of input i (int32 or int64: shapes, axes, pads). InvalidArgument if it is not constant.
+  // Returns the elements of input i (int32 or int64: shapes, axes, pads). Unimplemented if it is not constant.
   absl::StatusOr<std::vector<int64_t>> ConstantInts(size_t i) const;
   // Returns the elements of input i as sizes. InvalidArgument if it is not known at compile time but for open sizes.
   absl::StatusOr<ir::Shape> ConstantSizes(size_t i) const;

@@ -23,6 +23,7 @@ class PlanBuilder {
   absl::StatusOr<Plan> Run() {
     plan_.sizes = graph_.sizes;
     for (ValueId id : graph_.inputs) plan_.inputs.push_back(TensorOf(id));
+    for (const auto& [id, data] : graph_.defaults) plan_.defaults[TensorOf(id)] = data;
     for (const Node& node : graph_.nodes) {
       if (IsView(node)) alias_source_[node.outputs[0]] = node.inputs[0];
     }

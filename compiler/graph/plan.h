@@ -42,6 +42,7 @@ struct Plan {
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
   std::vector<PlanCall> calls;          // in execution order
+  std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
 };
 
 // The values that a dimension may have: multiples of `step` from `min` to `max`, both included. One number is a range,
@@ -66,6 +67,11 @@ struct ImportOptions {
   std::map<std::string, std::string> bound_texts;
   // Called before a file with external data is read; an error ends the import. If empty, every file may be read.
   std::function<absl::Status(const std::string& path)> may_read;
+  // True: an input with a default value in the file is a constant. False: it stays an input (Graph::defaults).
+  bool defaults_are_constants = false;
+  // Called with each warning of a successful import: the file violates the specification, but its meaning is certain.
+  // If empty, warnings are dropped.
+  std::function<void(const std::string& text)> warn;
 };
 
 // Imports the ONNX file (external data is read from its folder), runs the passes for the target, and fuses. Errors name

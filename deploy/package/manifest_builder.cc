@@ -100,8 +100,8 @@ class SizeNumbers {
 
 class ManifestBuilder {
  public:
-  ManifestBuilder(const PackageProgram& program, ConstantSection& constants)
-      : program_(program), constants_(constants), size_numbers_(program.sizes) {}
+  ManifestBuilder(const PackageProgram& program, bool plain, ConstantSection& constants)
+      : program_(program), constants_(constants), plain_(plain), size_numbers_(program.sizes) {}
 
   absl::StatusOr<std::vector<uint8_t>> Build(const std::string& target) {
     header_.target = Text(target);
@@ -117,10 +117,12 @@ class ManifestBuilder {
     for (const PackageBorder& border : program_.borders)
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
+    for (const PackageCopy& copy : program_.defaults) copies_.push_back({copy.source, copy.target});
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
-    section_.resize(sizeof(ManifestHeader));
+    header_bytes_ = plain_ ? kManifestHeader3Bytes : sizeof(ManifestHeader);
+    section_.resize(header_bytes_);
     header_.units = Table(units_);
     header_.homes = Table(homes_);
     header_.tensors = Table(tensors_);
@@ -133,11 +135,13 @@ class ManifestBuilder {
     header_.borders = Table(borders_);
     header_.copies = Table(copies_);
     header_.strings = Table(strings_);
-    header_.sizes = Table(sizes_);
-    header_.size_steps = Table(size_numbers_.steps());
-    header_.extents = Table(extents_);
-    header_.size_arguments = Table(size_arguments_);
-    std::memcpy(section_.data(), &header_, sizeof header_);
+    if (!plain_) {
+      header_.sizes = Table(sizes_);
+      header_.size_steps = Table(size_numbers_.steps());
+      header_.extents = Table(extents_);
+      header_.size_arguments = Table(size_arguments_);
+    }
+    std::memcpy(section_.data(), &header_, header_bytes_);
     return std::move(section_);
   }
 
@@ -235,6 +239,8 @@ class ManifestBuilder {
 
   const PackageProgram& program_;
   ConstantSection& constants_;
+  const bool plain_;
+  size_t header_bytes_ = 0;
   std::vector<uint8_t> section_;
   ManifestHeader header_ = {};
   uint64_t io_bytes_ = 0;
@@ -257,8 +263,8 @@ class ManifestBuilder {
 }  // namespace
 
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
-                                                   ConstantSection& constants) {
-  return ManifestBuilder(program, constants).Build(target);
+                                                   uint32_t version, ConstantSection& constants) {
+  return ManifestBuilder(program, version == kPlainFormatVersion, constants).Build(target);
 }
 
 }  // namespace hone::package

@@ -17,7 +17,7 @@ namespace hone::package {
 // InvalidArgument names a tensor that does not fit the format. Ids, kinds, sizes and offsets are not checked here:
 // WritePackage runs the runtime's checks on the finished file.
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
-                                                   ConstantSection& constants);
+                                                   uint32_t version, ConstantSection& constants);
 
 // Rounds `bytes` up to a multiple of `alignment`, which is a power of two.
 constexpr uint64_t AlignUp(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }

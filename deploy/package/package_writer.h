@@ -52,7 +52,8 @@ struct PackageBorder {
   uint32_t call = 0;
 };
 
-// An output that equals an input, a constant or another tensor: copied after all calls.
+// An output that equals an input, a constant or another tensor: copied after all calls. Or the default value of an
+// input, a constant.
 struct PackageCopy {
   TensorId source = 0;
   TensorId target = 0;
@@ -81,12 +82,16 @@ struct PackageProgram {
   std::vector<PackageCall> calls;        // in order of execution
   std::vector<TensorId> inputs, outputs;
   std::vector<PackageBorder> borders;  // by ascending call
-  std::vector<PackageCopy> copies;
-  std::vector<ir::OpenSize> sizes;  // the open sizes; each is a dimension of an input, or a divisor of one
+  std::vector<PackageCopy> copies;     // to outputs
+  std::vector<PackageCopy> defaults;   // to inputs
+  std::vector<ir::OpenSize> sizes;     // the open sizes; each is a dimension of an input, or a divisor of one
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
+
+// Whether the program has neither open sizes nor default values of inputs, so that version 3 of the format can hold it.
+inline bool IsPlain(const PackageProgram& program) { return program.sizes.empty() && program.defaults.empty(); }
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
 // and the number of arenas.

@@ -66,6 +66,11 @@ class ContentsBuilder {
       ids_[id] = AddPort(id, TensorKind::kInput);
       result_.program.inputs.push_back(*ids_[id]);
     }
+    for (const auto& [id, data] : plan_.defaults) {
+      const graph::TensorType& type = plan_.tensors[id].type;
+      const TensorId constant = AddConstant(type.dtype, ir::Values(type.shape), BytesOfTensor(data));
+      result_.program.defaults.push_back({constant, *ids_[id]});
+    }
     for (const graph::TensorId id : plan_.outputs) {
       const TensorId port = AddPort(id, TensorKind::kOutput);
       result_.program.outputs.push_back(port);

@@ -126,6 +126,10 @@ HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int
   });
 }
 
+int32_t hone_input_has_default(const HoneModel* model, size_t index) {
+  return model->model->InputHasDefault(index) ? 1 : 0;
+}
+
 HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count, const HonePort* outputs,
                             size_t output_count) {
   return Guard([&] {

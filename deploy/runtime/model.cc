@@ -2,6 +2,7 @@
 #include "deploy/runtime/model.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -89,8 +90,26 @@ Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, st
     const std::span<const int64_t> largest = program.Shape(program.tensors[id]);
     result->input_shapes_.emplace_back(largest.begin(), largest.end());
   }
+  result->SetDefaults();
   *model = std::move(result);
   return {};
+}
+
+void Model::SetDefaults() {
+  for (const package::CopyEntry& copy : program_->defaults) {
+    const TensorEntry& source = program_->tensors[copy.source];
+    if (source.bytes > 0) {
+      std::memcpy(OwnAddress(copy.target), package_.constants.data() + source.offset, source.bytes);
+    }
+    const auto input = std::find(program_->inputs.begin(), program_->inputs.end(), copy.target);
+    input_set_[static_cast<size_t>(input - program_->inputs.begin())] = true;
+  }
+}
+
+bool Model::InputHasDefault(size_t index) const {
+  if (index >= program_->inputs.size()) return false;
+  return std::any_of(program_->defaults.begin(), program_->defaults.end(),
+                     [&](const package::CopyEntry& copy) { return copy.target == program_->inputs[index]; });
 }
 
 // A program that cannot be loaded is passed over, because memory or a driver may be missing for this one and not for

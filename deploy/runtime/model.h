@@ -38,6 +38,7 @@ class Model {
   // hone.h with the same names.
   Fault InputPort(size_t index, HonePort* port) const;
   Fault OutputPort(size_t index, HonePort* port) const;
+  bool InputHasDefault(size_t index) const;  // false if there is no such input
   // OK if the model has these ports. InvalidArgument names the first difference.
   Fault CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const;
   // The smallest and largest extents of an input; `room` extents are written to each.
@@ -62,6 +63,8 @@ class Model {
  private:
   Model() = default;
   Fault LoadProgram(int threads, const BackendLoader& loader);
+  // Fills the model's own buffers of the inputs with a default value. They count as set.
+  void SetDefaults();
   // Places an input or output in memory of this process. SetPortAddress only records the place.
   void SetPortMemory(uint32_t tensor, uint8_t* address);
   void SetPortAddress(uint32_t tensor, DLDevice device, uint8_t* address);

@@ -16,8 +16,9 @@
 // the largest ones, and every tensor is compact at its current shape.
 //
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
-// them. Every change here raises kFormatVersion. Readers also accept version 3, which has no open sizes
-// (ManifestHeader3), and version 2, whose programs have one unit (ManifestHeader2).
+// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 3 if no
+// dimension is open and no input has a default value (ManifestHeader3). Readers also accept version 2, whose programs
+// have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -37,8 +38,9 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 4;        // of the files that are written
-inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
+inline constexpr uint32_t kFormatVersion = 4;         // the newest
+inline constexpr uint32_t kPlainFormatVersion = 3;    // of written files without open sizes and default values
+inline constexpr uint32_t kOldestFormatVersion = 2;   // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
 inline constexpr uint32_t kRankMax = 16;
@@ -97,7 +99,7 @@ struct ManifestHeader {
   TableRef inputs;     // uint32_t, tensor ids
   TableRef outputs;    // uint32_t, tensor ids
   TableRef borders;    // BorderEntry, by ascending call
-  TableRef copies;     // CopyEntry, done after the calls
+  TableRef copies;     // CopyEntry: first those done after the calls, then those done when the file is loaded
   TableRef strings;    // char
   // The next four are empty if no dimension is open.
   TableRef sizes;           // SizeEntry: the open sizes
@@ -197,10 +199,11 @@ struct BorderEntry {
   uint32_t call;    // index in `calls`
 };
 
-// An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls.
+// An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls. Or
+// the default value of an input, which a run need not set: a constant that is copied when the file is loaded.
 struct CopyEntry {
-  uint32_t source;  // tensor id; an intermediate or output is in the home of the target
-  uint32_t target;  // tensor id of an output of the same size
+  uint32_t source;  // tensor id; an intermediate or output is in the home of the target; for an input a constant
+  uint32_t target;  // tensor id of an output, or (since version 4) of an input, of the same size
 };
 
 static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 272 &&

@@ -287,6 +287,25 @@ class ManifestReader {
     }
   }
 
+  // Splits the table of copies: those that lead to inputs, at its end, are the defaults.
+  Fault SplitCopies() {
+    const auto leads_to_input = [this](const CopyEntry& copy) {
+      return copy.target < view_.tensors.size() && view_.tensors[copy.target].kind == TensorKind::kInput;
+    };
+    const auto first = std::find_if(view_.copies.begin(), view_.copies.end(), leads_to_input);
+    view_.defaults = {first, view_.copies.end()};
+    view_.copies = {view_.copies.begin(), first};
+    std::set<uint32_t> inputs;
+    for (const CopyEntry& copy : view_.defaults) {
+      if (copy.source >= view_.tensors.size() || !leads_to_input(copy) || !inputs.insert(copy.target).second ||
+          view_.tensors[copy.source].kind != TensorKind::kConstant ||
+          view_.tensors[copy.source].bytes != view_.tensors[copy.target].bytes) {
+        return Bad("a default value is not a constant of its input's size");
+      }
+    }
+    return {};
+  }
+
   Fault CheckCopies() const {
     for (size_t i = 0; i < view_.copies.size(); ++i) {
       const CopyEntry& copy = view_.copies[i];
@@ -474,6 +493,7 @@ Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, con
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.inputs, TensorKind::kInput, "input"));
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.outputs, TensorKind::kOutput, "output"));
   HONE_RETURN_IF_FAULT(reader.CheckBorders());
+  HONE_RETURN_IF_FAULT(reader.SplitCopies());
   HONE_RETURN_IF_FAULT(reader.CheckCopies());
   reader.FillHomes();
   *view = std::move(result);

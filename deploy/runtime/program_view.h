@@ -51,7 +51,8 @@ struct ProgramView {
   std::span<const package::CallEntry> calls;
   std::span<const uint32_t> arguments, inputs, outputs;
   std::span<const package::BorderEntry> borders;
-  std::span<const package::CopyEntry> copies;
+  std::span<const package::CopyEntry> copies;    // those done after the calls
+  std::span<const package::CopyEntry> defaults;  // the default values of inputs: copied when the program is loaded
   std::span<const char> strings;
   std::span<const package::SizeEntry> sizes;
   std::span<const package::SizeStep> size_steps;

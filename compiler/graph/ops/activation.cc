@@ -53,13 +53,6 @@ OpResult PRelu(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   const ir::Buffer& x = args.inputs[0];
   const ir::Buffer& slope = args.inputs[1];
-  // Before opset 7, a slope with more than one element had one element per channel.
-  if (args.node.opset < 7 && Rank(slope) == 1 && Rank(x) > 1 && slope->shape[0] == x->shape[1]) {
-    return Buffers{Map(builder, "prelu", x->dtype, x->shape, [&](Indices i) {
-      Expr value = ReadHere(x, i);
-      return MakeSelect(value < Like(value, 0), value * Read(slope, {i[1]}), value);
-    })};
-  }
   if (!BroadcastsTo(slope->shape, x->shape)) return Malformed("the slope (input 1) does not broadcast to input 0");
   return Buffers{Map(builder, "prelu", x->dtype, x->shape, [&](Indices i) {
     Expr value = ReadBroadcast(x, i);
@@ -158,9 +151,7 @@ constexpr OpDef kActivationOps[] = {
     {"HardSwish", Checked<HardSwish, 1, Elements::kFloat>, kElementwise},
     {"LeakyRelu", Checked<LeakyRelu, 1, Elements::kFloat>, kElementwise},
     {"Mish", Checked<Mish, 1, Elements::kFloat>, kElementwise},
-    {"PRelu",
-     Checked<PRelu, 2, Elements::kNumber>,
-     {.axes = {.form = AxisForm::kBroadcast, .since = 7}, .floats_differ = true}},
+    {"PRelu", Checked<PRelu, 2, Elements::kNumber>, {.axes = {AxisForm::kBroadcast}, .floats_differ = true}},
     {"Relu", Checked<Relu, 1, Elements::kNumber>, kElementwise},
     {"Selu", Checked<Selu, 1, Elements::kFloat>, kElementwise},
     {"Shrink", Checked<Shrink, 1, Elements::kNumber>, kElementwise},

@@ -25,26 +25,12 @@ absl::StatusOr<Shape> BroadcastAll(const OpArgs& args) {
   return shape;
 }
 
-// The number of dimensions of extent 1 to append to input 1. Before opset 7 there was no numpy broadcasting: input 1
-// was aligned with input 0 from the attribute `axis` on.
-absl::StatusOr<size_t> TrailingOnes(const OpArgs& args) {
-  if (args.node.opset >= 7 || args.Int("broadcast", 0) == 0 || !HasAttribute(args, "axis")) return 0;
-  const size_t rank = Rank(args.inputs[0]);
-  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), rank));
-  const size_t end = static_cast<size_t>(axis) + Rank(args.inputs[1]);
-  if (end > rank) return Malformed("input 1 has more dimensions than input 0 has from attribute axis on");
-  return rank - end;
-}
-
 // Two broadcast inputs of one type. The value is computed in their compute type and stored as `out`.
 OpResult Broadcast(const OpArgs& args, StageBuilder& builder, DType out, const Combine& combine) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
-  HONE_ASSIGN_OR_RETURN(size_t ones, TrailingOnes(args));
-  Shape second = args.inputs[1]->shape;
-  second.insert(second.end(), ones, 1);
-  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(args.inputs[0]->shape, second));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(args.inputs[0]->shape, args.inputs[1]->shape));
   return Buffers{Map(builder, args.node.op, out, std::move(shape), [&](Indices i) {
-    return combine(ReadBroadcast(args.inputs[0], i), ReadBroadcast(args.inputs[1], i.first(i.size() - ones)));
+    return combine(ReadBroadcast(args.inputs[0], i), ReadBroadcast(args.inputs[1], i));
   })};
 }
 

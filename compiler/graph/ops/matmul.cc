@@ -78,12 +78,31 @@ OpResult MatMul(const OpArgs& args, StageBuilder& builder) {
   return Buffers{EmitProduct(builder, product, a, b, a->dtype, Read, Read)};
 }
 
+// Returns an operand of Gemm as the matrix that other runtimes take it for: a vector is one row, and dimensions of 1
+// after the second one, or before the last two, do not count. Other ranks have no certain meaning.
+OpResult AsMatrix(const Buffer& x, StageBuilder& builder) {
+  Shape shape = x->shape;
+  if (shape.size() == 1) shape.insert(shape.begin(), 1);
+  while (shape.size() > 2 && shape.back() == 1) shape.pop_back();
+  while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
+  if (shape.size() != 2) return Malformed(fmt::format("inputs 0 and 1 must be matrices, but one has rank {}", Rank(x)));
+  if (shape == x->shape) return Buffers{x};
+  return Buffers{Map(builder, "matrix", x->dtype, shape,
+                     [&](Indices i) { return Read(x, Unflatten(Flatten(i, shape), x->shape)); })};
+}
+
+// Returns the shape without dimensions of 1 before the last two.
+Shape WithoutLeadingOnes(Shape shape) {
+  while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
+  return shape;
+}
+
 // alpha * A' * B' + beta * C; A and B may be transposed.
 OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
-  const Buffer& a = args.inputs[0];
-  const Buffer& b = args.inputs[1];
-  if (Rank(a) != 2 || Rank(b) != 2) return Malformed("inputs 0 and 1 must be matrices");
+  HONE_ASSIGN_OR_RETURN(const Buffers left, AsMatrix(args.inputs[0], builder));
+  HONE_ASSIGN_OR_RETURN(const Buffers right, AsMatrix(args.inputs[1], builder));
+  const Buffer &a = left[0], &b = right[0];
   const bool trans_a = args.Int("transA", 0) != 0, trans_b = args.Int("transB", 0) != 0;
   const double alpha = args.Float("alpha", 1), beta = args.Float("beta", 1);
   const Shape shape = {a->shape[trans_a ? 1 : 0], b->shape[trans_b ? 0 : 1]};
@@ -94,7 +113,8 @@ OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
     return Unsupported("attribute alpha or beta is not an integer, which is not supported for integer inputs");
   }
   const bool add = args.Has(2) && beta != 0;
-  if (add && !BroadcastsTo(args.inputs[2]->shape, shape)) return Malformed("input 2 does not broadcast to the product");
+  const Shape added = add ? WithoutLeadingOnes(args.inputs[2]->shape) : Shape{};
+  if (add && !BroadcastsTo(added, shape)) return Malformed("input 2 does not broadcast to the product");
   Buffer sum = builder.Reduce("gemm", wide, shape, {k}, Reduction::kSum, [&](Indices i, Indices r) {
     return Read(a, trans_a ? Exprs{r[0], i[0]} : Exprs{i[0], r[0]}) *
            Read(b, trans_b ? Exprs{i[1], r[0]} : Exprs{r[0], i[1]});
@@ -104,7 +124,11 @@ OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
     Expr value = ReadHere(sum, i);
     if (alpha != 1) value = value * Number(wide, alpha);
     if (!add) return value;
-    Expr c = ReadBroadcast(args.inputs[2], i);
+    Exprs place(Rank(args.inputs[2]) - added.size(), Expr(0));
+    for (size_t d = 0; d < added.size(); ++d) {
+      place.push_back(added[d] == 1 ? Expr(0) : i[d + shape.size() - added.size()]);
+    }
+    Expr c = Read(args.inputs[2], std::move(place));
     return value + (beta == 1 ? c : c * Number(wide, beta));
   })};
 }

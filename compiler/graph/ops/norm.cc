@@ -109,11 +109,6 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
   const double epsilon = args.Float("epsilon", 1e-5), momentum = args.Float("momentum", 0.9);
-  if (args.Int("spatial", 1) == 0)
-    return Unsupported("attribute spatial is 0 (statistics per activation), which is not supported");
-  if (args.node.opset < 7 && args.Int("is_test", 0) == 0) {
-    return Unsupported("attribute is_test is 0 (training), which is not supported; export the model for inference");
-  }
   if (args.Int("training_mode", 0) == 0) {
     return Buffers{EmitChannelScale(builder, args, args.inputs[3], args.inputs[4], epsilon)};
   }

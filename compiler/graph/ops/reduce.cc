@@ -153,21 +153,22 @@ OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
                             })};
 }
 
-OpResult CumSum(const OpArgs& args, StageBuilder& builder) {
+// The sums or products of the elements up to each one along the axis.
+template <Reduction reduction>
+OpResult Cumulative(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Dims axes, args.ConstantInts(1));
   if (axes.size() != 1) return Malformed("the axis (input 1) must be one number");
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(axes[0], Rank(x)));
   const size_t a = static_cast<size_t>(axis);
   const bool exclusive = args.Int("exclusive", 0) != 0, reverse = args.Int("reverse", 0) != 0;
-  return Buffers{
-      Reduce(builder, "cumsum", x->dtype, x->shape, {x->shape[a]}, Reduction::kSum, [&](Indices i, Indices r) {
-        Exprs source(i.begin(), i.end());
-        source[a] = r[0];
-        Expr first = reverse ? i[a] : r[0], second = reverse ? r[0] : i[a];
-        return MakeSelect(exclusive ? first < second : first <= second, Read(x, std::move(source)),
-                          Number(ComputeType(x->dtype), 0));
-      })};
+  const Expr neutral = ir::Identity(reduction, {ComputeType(x->dtype), 1});
+  return Buffers{Reduce(builder, "cumulative", x->dtype, x->shape, {x->shape[a]}, reduction, [&](Indices i, Indices r) {
+    Exprs source(i.begin(), i.end());
+    source[a] = r[0];
+    Expr first = reverse ? i[a] : r[0], second = reverse ? r[0] : i[a];
+    return MakeSelect(exclusive ? first < second : first <= second, Read(x, std::move(source)), neutral);
+  })};
 }
 
 void PositiveInput(const OpArgs&, size_t, double* low, double* high) {
@@ -180,7 +181,8 @@ constexpr OpFacts kReduction = {.axes = {AxisForm::kAxes}, .label = {"reduce"}};
 constexpr OpDef kReduceOps[] = {
     {"ArgMax", Checked<ArgExtreme<Reduction::kMax>, 1, Elements::kNumber>},
     {"ArgMin", Checked<ArgExtreme<Reduction::kMin>, 1, Elements::kNumber>},
-    {"CumSum", Checked<CumSum, 2, Elements::kNumber>},
+    {"CumProd", Checked<Cumulative<Reduction::kProd>, 2, Elements::kNumber>},
+    {"CumSum", Checked<Cumulative<Reduction::kSum>, 2, Elements::kNumber>},
     {"ReduceL1", Checked<ReduceL1, 1, Elements::kNumber>, kReduction},
     {"ReduceL2", Checked<ReduceL2, 1, Elements::kNumber>, kReduction},
     {"ReduceLogSum", Checked<ReduceLogSum, 1, Elements::kNumber>, kReduction, PositiveInput},

@@ -103,11 +103,14 @@ OpResult Flatten2D(const OpArgs& args, StageBuilder& builder) {
   return ReshapeTo(args, builder, {Product(dims.first(split)), Product(dims.subspan(split))});
 }
 
+// As in ONNX Runtime, an empty list of axes means all dimensions of 1, and an axis may be named twice.
 OpResult Squeeze(const OpArgs& args, StageBuilder& builder) {
   const Shape& from = args.inputs[0]->shape;
-  const bool all = !HasAttribute(args, "axes") && !args.Has(1);
   HONE_ASSIGN_OR_RETURN(Dims axes, AxesFrom(args, 1));
-  HONE_ASSIGN_OR_RETURN(axes, NormalizeAxes(axes, from.size()));
+  const bool all = axes.empty();
+  for (int64_t& axis : axes) {
+    HONE_ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, from.size()));
+  }
   Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
     const bool named = Contains(axes, static_cast<int64_t>(d));

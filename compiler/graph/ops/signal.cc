@@ -63,7 +63,10 @@ struct Transform {
   size_t axis = 1;
   int64_t length = 0;
   bool inverse = false, onesided = false;
-  int64_t bins() const { return onesided ? length / 2 + 1 : length; }
+  // One side of a spectrum has the bins that determine the others of a real signal. An inverse transform reads it, and
+  // its result is real.
+  bool IsToReal() const { return inverse && onesided; }
+  int64_t bins() const { return onesided && !inverse ? length / 2 + 1 : length; }
 };
 
 // The axis is an attribute (default 1) before opset 20, and an input (default -2) since.
@@ -81,21 +84,40 @@ absl::StatusOr<Transform> ReadTransform(const OpArgs& args) {
   if (axis + 1 == static_cast<int64_t>(Rank(x)))
     return Malformed("the axis must not be the last, which holds the real and imaginary parts");
   transform.axis = static_cast<size_t>(axis);
-  HONE_ASSIGN_OR_RETURN(transform.length, FixedSize(x->shape[transform.axis], "the transformed dimension"));
+  transform.inverse = args.Int("inverse", 0) != 0;
+  transform.onesided = args.Int("onesided", 0) != 0;
+  if (transform.IsToReal() && x->shape.back() != 2) {
+    return Malformed("a one-sided inverse transform needs complex numbers in input 0");
+  }
+  HONE_ASSIGN_OR_RETURN(const int64_t bins, FixedSize(x->shape[transform.axis], "the transformed dimension"));
+  transform.length = transform.IsToReal() ? 2 * (bins - 1) : bins;
   if (args.Has(1)) {
     HONE_ASSIGN_OR_RETURN(transform.length, OneInt(args, 1));
   }
   if (transform.length < 1)
     return Malformed(fmt::format("the transform has {} points; it must have 1 or more", transform.length));
-  transform.inverse = args.Int("inverse", 0) != 0;
-  transform.onesided = args.Int("onesided", 0) != 0;
-  if (transform.inverse && transform.onesided) return Unsupported("a one-sided inverse transform is not supported");
   return transform;
 }
 
-OpResult Dft(const OpArgs& args, StageBuilder& builder) {
-  HONE_ASSIGN_OR_RETURN(Transform transform, ReadTransform(args));
-  const Buffer& x = args.inputs[0];
+// The inverse transform of one side of a spectrum: every bin with a mirror image on the other side counts twice.
+Buffer EmitToReal(StageBuilder& builder, const Buffer& x, const Transform& transform) {
+  const DType wide = DType::kFloat64;
+  const int64_t length = transform.length, bins = std::min(length / 2 + 1, x->shape[transform.axis].value());
+  const Waves waves(builder, length, bins, length, 2, true);
+  Shape shape = x->shape;
+  shape[transform.axis] = length;
+  shape.back() = 1;
+  return Reduce(builder, "dft", wide, shape, {bins, 2}, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs source(i.begin(), i.end());
+    source[transform.axis] = r[0];
+    source.back() = r[1];
+    const Expr single = Equals(r[0], Expr(0)) || Equals(r[0] * Expr(2), Expr(length));
+    const Expr value = ReadAs(wide, x, source) * waves.At(r[1], r[0], i[transform.axis], Expr(0));
+    return value * MakeSelect(single, Number(wide, 1), Number(wide, 2));
+  });
+}
+
+Buffer EmitToComplex(StageBuilder& builder, const Buffer& x, const Transform& transform) {
   const DType wide = DType::kFloat64;
   HONE_ASSIGN_OR_RETURN(const int64_t given, FixedSize(x->shape[transform.axis], "the transformed dimension"));
   const int64_t points = std::min(transform.length, given);  // the others are 0
@@ -104,15 +126,22 @@ OpResult Dft(const OpArgs& args, StageBuilder& builder) {
   Shape shape = x->shape;
   shape[transform.axis] = transform.bins();
   shape.back() = 2;
-  Buffer sum = Reduce(builder, "dft", wide, shape, {points, components}, Reduction::kSum, [&](Indices i, Indices r) {
+  return Reduce(builder, "dft", wide, shape, {points, components}, Reduction::kSum, [&](Indices i, Indices r) {
     Exprs source(i.begin(), i.end());
     source[transform.axis] = r[0];
     source.back() = r[1];
     return ReadAs(wide, x, source) * waves.At(r[1], r[0], i[transform.axis], i[i.size() - 1]);
   });
+}
+
+OpResult Dft(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Transform transform, ReadTransform(args));
+  const Buffer& x = args.inputs[0];
+  const DType wide = DType::kFloat64;
+  const Buffer sum = transform.IsToReal() ? EmitToReal(builder, x, transform) : EmitToComplex(builder, x, transform);
   const double divisor = transform.inverse ? static_cast<double>(transform.length) : 1;
   return Buffers{
-      Map(builder, "scale", x->dtype, shape, [&](Indices i) { return ReadHere(sum, i) / Number(wide, divisor); })};
+      Map(builder, "scale", x->dtype, sum->shape, [&](Indices i) { return ReadHere(sum, i) / Number(wide, divisor); })};
 }
 
 // STFT, transforms of overlapping windows: [batch, length, 1 or 2] to [batch, frames, bins, 2].

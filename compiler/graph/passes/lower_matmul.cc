@@ -37,6 +37,8 @@ absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   const bool floats = graph.values[node.inputs[1]].type.dtype == ir::DType::kFloat32;
   if (!IsConstant(graph, node.inputs[1]) || (!floats && (alpha != 1 || beta != 1))) return kAbsent;
   if (HasInput(node, 2) && beta != 1 && !IsConstant(graph, node.inputs[2])) return kAbsent;
+  const auto rank = [&](size_t input) { return graph.values[node.inputs[input]].type.shape.size(); };
+  if (rank(0) != 2 || rank(1) != 2 || (HasInput(node, 2) && rank(2) > 2)) return kAbsent;  // an unusual form
   ValueId a = node.inputs[0], b = node.inputs[1];
   if (IntAttribute(node, "transA", 0) != 0) {
     HONE_ASSIGN_OR_RETURN(a, AddOp(graph, "Transpose", {a}, {{"perm", Perm{1, 0}}}));

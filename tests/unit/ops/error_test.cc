@@ -75,7 +75,8 @@ TEST(OpErrors, AttributesOutOfRange) {
   const Constant x = Counting({2, 3});
   ExpectMalformed({"Softmax", {x}, {{"axis", Int(2)}}}, "axis 2 is out of range for rank 2");
   ExpectMalformed({"Transpose", {x}, {{"perm", IntList({0, 0})}}}, "name a dimension twice");
-  ExpectMalformed({"Transpose", {x}, {{"perm", Int(1)}}}, "attribute 'perm' must be a list of integers");
+  ExpectMalformed({"Transpose", {x}, {{"perm", std::string("columns")}}},
+                  "attribute 'perm' must be a list of integers");
   ExpectMalformed({"BitShift", {Tensor(DType::kUInt8, {1}, {1}), Tensor(DType::kUInt8, {1}, {1})}}, "LEFT or RIGHT");
   ExpectMalformed({"Pad", {x, Ints({4}, {1, 0, 0, 0})}, {{"mode", std::string("mirror")}}}, "mode is 'mirror'");
   ExpectMalformed({"Slice", {x, Ints({1}, {0}), Ints({1}, {1}), Ints({1}, {0}), Ints({1}, {0})}}, "a step of 0");

@@ -142,7 +142,21 @@ std::vector<FactAttempt> SpecialAttempts() {
       {{Data(f32, {4, 2}), Ints({2, 1}, {1, 3}), Data(f32, {2, 2})}},
       {{Data(f32, {1, 4, 3, 3}), Data(f32, {2, 3, 2, 2, 2})}},
       {{Data(f32, {1, 2, 3, 4}), Data(f32, {1, 3, 2}), Data(f32, {1, 3, 2}, 5)}},
-      {{Data(f32, {1, 3, 3, 2})}, {{"pads", IntList({0})}, {"sizes", IntList({3})}, {"strides", IntList({2})}}}};
+      {{Data(f32, {3, 2}), Ints({1}, {1}), Floats({1}, {0.5}), Ints({2}, {1, 2}), Ints({2}, {0, 2})},
+       {{"depth", Int(1)}}},
+      {{Data(f32, {1, 2, 4, 4}), Floats({1, 4}, {0, 0, 1, 1}), Ints({1}, {0}), Ints({2}, {2, 2})}},
+      {{Data(f32, {2, 32}), Data(u8, {3, 1, 16}), Data(f32, {3, 1})},
+       {{"K", Int(32)}, {"N", Int(3)}, {"block_size", Int(32)}}},
+      {{Data(f32, {1, 3, 3, 2})}, {{"pads", IntList({0})}, {"sizes", IntList({3})}, {"strides", IntList({2})}}},
+      {{Data(f32, {2, 3, 2, 2})}, {{"to", Int(6)}}},  // i32
+      {{Data(f32, {2, 3, 2}), Data(f32, {2, 1, 2}), Ints({2}, {1, 2})}},
+      {{Data(f32, {1, 4, 2}), Ints({1}, {3}), Ints({1}, {2})}},
+      {{Data(f32, {1, 2, 4}), Data(f32, {1, 2, 4}), Data(f32, {1, 2, 4})},
+       {{"q_num_heads", Int(2)}, {"kv_num_heads", Int(2)}, {"update_rule", std::string("linear")}}},
+      {{}, {{"shape", IntList({2, 3})}}},
+      {{Data(f32, {1, 2, 4, 4}), Floats({1, 5}, {0, 0, 0, 3, 2})}, {{"pooled_shape", IntList({2, 2})}}},
+      {{Data(f32, {1, 2, 3}), Ints({4}, {1, 1, 2, 2})}},
+      {{Data(f32, {1, 2, 3, 3}), Data(f32, {2, 2, 2, 2}), Data(f32, {1, 8, 2, 2})}}};
   for (int64_t gates : {1, 3, 4}) {
     attempts.push_back({{Data(f32, {2, 1, 3}), Data(f32, {1, 2 * gates, 3}), Data(f32, {1, 2 * gates, 2})},
                         {{"hidden_size", Int(2)}}});

@@ -316,6 +316,7 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<uint32_t>(&Manifest::outputs, 1, [](uint32_t& id) { id = 3; }),
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 77; }),
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.target = 2; }),
+      ChangedEntry<CopyEntry>(&Manifest::copies, 1, [](CopyEntry& c) { c.target = 0; }),  // a default of another size
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 1; }),
   };
   for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
