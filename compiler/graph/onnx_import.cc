@@ -627,11 +627,6 @@ class Importer {
     return outputs;
   }
 
-  static absl::Status SmallTypeError(const std::string& what, const SmallType& type) {
-    return absl::UnimplementedError(fmt::format(
-        "{} has elements of type {}, which only constants may have that are cast or dequantized", what, type.name));
-  }
-
   // The small type that the node's results have, or nullptr. Unimplemented if the operator computes with elements of a
   // small type.
   absl::StatusOr<const SmallType*> SmallTypeOfResults(const Node& node) const {

@@ -7,6 +7,7 @@
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/ir/elements.h"
+#include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
@@ -82,6 +83,11 @@ bool MayReadSmall(const Node& node, size_t input) {
   if (KeepsSmall(node)) return true;
   if (Is(node, "Cast") || Is(node, "CastLike")) return input == 0;
   return Is(node, "DequantizeLinear") && input != 1;
+}
+
+absl::Status SmallTypeError(std::string_view what, const SmallType& type) {
+  return absl::UnimplementedError(fmt::format(
+      "{} has elements of type {}, which only constants may have that are cast or dequantized", what, type.name));
 }
 
 bool KeepsSmall(const Node& node) { return FactsOf(node).movement != Movement::kNone || Is(node, "Gather"); }

@@ -12,7 +12,7 @@
 #include <span>
 #include <string_view>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "compiler/graph/graph.h"
 
 namespace hone::graph {
@@ -36,6 +36,9 @@ TensorData Unpack(const SmallType& type, std::span<const std::byte> packed, int6
 bool MayReadSmall(const Node& node, size_t input);
 // Returns true if results of the operator are elements of its inputs, so that they have the small type of the inputs.
 bool KeepsSmall(const Node& node);
+
+// Unimplemented: `what`, a part of a model, has elements of this type where it may not.
+absl::Status SmallTypeError(std::string_view what, const SmallType& type);
 
 }  // namespace hone::graph
 
