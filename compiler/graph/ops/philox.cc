@@ -25,8 +25,8 @@ Expr Word(int64_t bits) { return ir::MakeInt(kWord, bits); }
 Expr HighWord(const Expr& x) { return MakeBinary(BinaryOp::kShr, x, Word(32)); }
 Expr LowWord(const Expr& x) { return MakeBinary(BinaryOp::kAnd, x, Word(kLowWord)); }
 
-// One round on a block of two words. The low half of low word times multiplier becomes the new high word. The high
-// half, mixed with the key and the old high word, becomes the new low word.
+// One round on a block of two words. The low word is multiplied by the multiplier. The low half of the product becomes
+// the new high word. Its high half, mixed with the key and the old high word, becomes the new low word.
 Expr PhiloxRound(const Expr& block, uint32_t key) {
   const Expr product = LowWord(block) * Word(kPhiloxMultiplier);
   const Expr left =
