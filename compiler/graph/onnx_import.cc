@@ -130,6 +130,9 @@ class Importer {
   absl::Status AddOutput(const std::string& name, const Scope& scope, std::set<std::string>& seen) {
     HONE_ASSIGN_OR_RETURN(const ValueId id, scope.Find(name));
     if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
+    if (const auto small = small_.find(id); small != small_.end()) {
+      return SmallTypeError(fmt::format("output '{}'", name), *small->second);
+    }
     if (!seen.insert(name).second) {
       return absl::InvalidArgumentError(
           fmt::format("the model lists output '{}' twice; remove one entry, or give it a second name with an "
@@ -205,6 +208,7 @@ class Importer {
       if (tensor.constant.ok()) {
         id = AddNamed(tensor.name, tensor.constant->type, tensor.constant->data);
         if (tensor.read) late_[*id] = tensor.read;
+        if (tensor.small != nullptr) small_[*id] = tensor.small;
       } else {
         id = tensor.constant.status();
       }
@@ -562,7 +566,9 @@ class Importer {
     const auto& [name, attribute] = *node.attributes.begin();
     if (const auto* tensor = std::get_if<Constant>(&attribute.value); tensor != nullptr && name == "value") {
       if (tensor->data == nullptr) return absl::InvalidArgumentError("the value is missing");
-      return std::vector<ValueId>{AddNamed(node.outputs[0], tensor->type, tensor->data)};
+      const ValueId id = AddNamed(node.outputs[0], tensor->type, tensor->data);
+      if (attribute.small != nullptr) small_[id] = attribute.small;
+      return std::vector<ValueId>{id};
     }
     if (const auto* f = std::get_if<double>(&attribute.value); f != nullptr && name == "value_float") {
       return AddScalars<float>(node, ir::DType::kFloat32, {}, {static_cast<float>(*f)});
@@ -606,12 +612,17 @@ class Importer {
       names.push_back(name.empty() ? "" : UniqueName(name));
     }
     for (const auto& [name, attribute] : raw.attributes) {
+      if (attribute.small != nullptr) {
+        return Named(SmallTypeError(fmt::format("attribute '{}'", name), *attribute.small), raw, index);
+      }
       std::visit(
           [&]<typename T>(const T& value) {
             if constexpr (std::is_constructible_v<Attribute, T>) node.attributes[name] = value;
           },
           attribute.value);
     }
+    const absl::StatusOr<const SmallType*> small = SmallTypeOfResults(node);
+    if (!small.ok()) return Named(small.status(), raw, index);
     if (const decompose::Row* row = FindDecomposition(raw, context)) {
       return Named(Decompose(*row, node, names), raw, index);
     }
@@ -622,7 +633,23 @@ class Importer {
     }
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(node, names));
     HONE_RETURN_IF_ERROR(Fold());
+    for (const ValueId output : outputs) {
+      if (*small != nullptr && output != kAbsent) small_[output] = *small;
+    }
     return outputs;
+  }
+
+  // The small type that the node's results have, or nullptr. Unimplemented if the operator computes with elements of a
+  // small type.
+  absl::StatusOr<const SmallType*> SmallTypeOfResults(const Node& node) const {
+    const SmallType* type = nullptr;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto small = small_.find(node.inputs[i]);
+      if (small == small_.end()) continue;
+      if (!MayReadSmall(node, i)) return SmallTypeError(fmt::format("input {}", i), *small->second);
+      if (KeepsSmall(node)) type = small->second;
+    }
+    return type;
   }
 
   // Writes the operators that the row replaces the node by. A value that they make gets the name of the output.
@@ -759,9 +786,10 @@ class Importer {
   Graph graph_;
   std::map<std::string, int64_t> last_numbers_;  // per used name: the last number that UniqueName appended to it
   size_t imported_ = 0;
-  std::set<ValueId> unfolded_;            // constants that Fold has not computed; see there
-  std::map<ValueId, DeferredRead> late_;  // values that become constants only if needed: defaults, and unread data
-  bool took_branch_ = false;              // whether the last ImportIf knew its condition
+  std::set<ValueId> unfolded_;                 // constants that Fold has not computed; see there
+  std::map<ValueId, const SmallType*> small_;  // constants unpacked from a small type, and what was moved from them
+  std::map<ValueId, DeferredRead> late_;       // values that become constants only if needed: defaults, and unread data
+  bool took_branch_ = false;                   // whether the last ImportIf knew its condition
   ImportLog log_;
   ImportReport report_;                                   // set when Run ends
   int64_t needed_steps_left_ = kNeededFoldStepsTotalMax;  // budget of FoldValue

@@ -218,9 +218,32 @@ absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const Tenso
 }
 
 // later: may be null; as in ReadExternalData.
+absl::StatusOr<Constant> ReadSmallTensor(onnx::TensorProto& tensor, const SmallType& small,
+                                         const ExternalData& external, DeferredRead* later) {
+  Constant constant{{small.stored, {tensor.dims().begin(), tensor.dims().end()}}, nullptr};
+  HONE_RETURN_IF_ERROR(CheckSize(constant.type));
+  const int64_t elements = constant.type.elements();
+  const TensorType packed{ir::DType::kUInt8, {PackedBytes(small, elements)}};
+  HONE_ASSIGN_OR_RETURN(const TensorData data, ReadTensorData(tensor, packed, external, later));
+  if (data != nullptr) {
+    constant.data = Unpack(small, *data, elements);
+    return constant;
+  }
+  *later = [&small, elements, read = std::move(*later)]() -> absl::StatusOr<TensorData> {
+    HONE_ASSIGN_OR_RETURN(const TensorData bytes, read());
+    return Unpack(small, *bytes, elements);
+  };
+  return constant;
+}
+
+// later: may be null; as in ReadExternalData.
 absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalData& external,
                                     DeferredRead* later = nullptr) {
   const std::string context = fmt::format("tensor '{}'", tensor.name());
+  if (const SmallType* small = FindSmallType(tensor.data_type())) {
+    absl::StatusOr<Constant> unpacked = ReadSmallTensor(tensor, *small, external, later);
+    return unpacked.ok() ? std::move(unpacked) : Annotate(unpacked.status(), context);
+  }
   Constant constant;
   absl::StatusOr<ir::DType> dtype = ToDType(tensor.data_type());
   if (!dtype.ok()) return Annotate(dtype.status(), context);
@@ -280,6 +303,7 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(onnx::AttributeProto& a, const Ext
       absl::StatusOr<Constant> tensor = ReadTensor(*a.mutable_t(), external);
       if (tensor.ok()) {
         attribute.value = *std::move(tensor);
+        attribute.small = FindSmallType(a.t().data_type());
       } else if (absl::IsUnimplemented(tensor.status())) {
         attribute.value = tensor.status();
       } else {
@@ -393,7 +417,8 @@ absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& 
     DeferredRead later;
     absl::StatusOr<Constant> constant = ReadTensor(tensor, external, &later);
     if (!constant.ok() && !absl::IsUnimplemented(constant.status())) return constant.status();
-    graph.initializers.push_back({tensor.name(), std::move(constant), std::move(later)});
+    graph.initializers.push_back(
+        {tensor.name(), std::move(constant), std::move(later), FindSmallType(tensor.data_type())});
   }
   HONE_ASSIGN_OR_RETURN(graph.nodes, ReadNodes(*proto.mutable_node(), external));
   for (const onnx::ValueInfoProto& info : proto.input()) graph.inputs.push_back(ReadInput(info));

@@ -20,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/small_types.h"
 
 namespace hone::graph {
 
@@ -33,6 +34,7 @@ struct RawAttribute {
       value;
   std::string reference;  // inside a function's body: the name of the calling node's attribute to use instead of
                           // `value`; else empty
+  const SmallType* small = nullptr;  // the type in the file if `value` is a tensor unpacked from it
 };
 
 struct RawNode {
@@ -54,6 +56,7 @@ struct RawTensor {
   std::string name;
   absl::StatusOr<Constant> constant;  // its data is null if `read` is set
   DeferredRead read;                  // set if ReadOptions leaves the data in its file
+  const SmallType* small = nullptr;   // the type in the file if the constant has been unpacked from it
 };
 
 struct RawDimension {

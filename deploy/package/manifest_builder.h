@@ -14,6 +14,7 @@
 namespace hone::package {
 
 // Returns the bytes of the section and adds the program's constants to `constants`. target: target text.
+// version: of the format, kPlainFormatVersion or newer.
 // InvalidArgument names a tensor that does not fit the format. Ids, kinds, sizes and offsets are not checked here:
 // WritePackage runs the runtime's checks on the finished file.
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,

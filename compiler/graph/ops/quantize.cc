@@ -139,6 +139,7 @@ OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
+// Constants of 8-bit and 4-bit floats are stored as f16 or f32 (small_types.h).
 OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const DType dtype = args.inputs[1]->dtype;
@@ -155,7 +156,9 @@ OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(dtype);
   return Buffers{Map(builder, "dequantize", out, x->shape, [&](Indices i) {
     Expr value = ReadHere(x, i);
-    if (args.Has(2)) {
+    if (args.Has(2) && ir::IsFloat(x->dtype)) {
+      value = value - Read(args.inputs[2], granularity.Place(args.inputs[2], i));
+    } else if (args.Has(2)) {
       const DType exact =
           ir::SizeOf(x->dtype) < 4 ? DType::kInt32 : DType::kInt64;  // holds the difference of two elements exactly
       value = To(exact, value) - ReadAs(exact, args.inputs[2], granularity.Place(args.inputs[2], i));
@@ -203,7 +206,7 @@ void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {
 constexpr OpFacts kScaled = {.axes = {AxisForm::kAxis, 1}, .floats_differ = true};
 
 constexpr OpDef kQuantizeOps[] = {
-    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, kScaled, ScaleRange},
+    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kNumber>, kScaled, ScaleRange},
     {"DynamicQuantizeLinear", Checked<DynamicQuantizeLinear, 1, Elements::kFloat>},
     {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, kScaled, ScaleRange},
 };
