@@ -277,10 +277,13 @@ class Importer {
   // ImportNodes, for nodes that define each value once.
   absl::Status ImportUnique(const std::vector<RawNode>& nodes, const std::vector<std::string>& outputs,
                             const Context& context, Scope& scope) {
+    std::set<std::string> undefined;
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order,
-                          OrderNodes(
-                              nodes, [&](const std::string& name) { return scope.values.contains(name); },
-                              [&](const std::string& name) { return scope.Has(name); }));
+                          OrderNodes(nodes, [&](const std::string& name) { return scope.Has(name); }, undefined));
+    for (const std::string& name : undefined) {  // an error of the nodes that read it
+      scope.values[name] =
+          absl::InvalidArgumentError(fmt::format("it reads '{}', which no node, input or initializer defines", name));
+    }
     const std::set<std::string> needed = CollectNeeded(nodes, order, outputs, CollectReads);
     const std::set<std::string> surely_needed = CollectNeeded(nodes, order, outputs, CollectInputs);
     for (size_t index : order) {
