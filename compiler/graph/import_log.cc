@@ -82,6 +82,12 @@ absl::Status ImportLog::AddInputProblem(const absl::Status& status, const RawInp
   return status.ok() ? status : Reported();
 }
 
+void ImportLog::AddDataProblem(const RawTensor& tensor) {
+  const std::string text(tensor.later.unreadable.message());
+  const std::string reason = text.substr(std::min(text.size(), text.find("': ")));  // without the tensor's name
+  if (!text.empty() && data_problems_.insert(reason).second) AddProblem(tensor.later.unreadable);
+}
+
 void ImportLog::WarnOfNode(const std::string& node, const std::string& text) {
   auto& [first, count] = node_warnings_[text];
   if (count++ == 0) first = node;

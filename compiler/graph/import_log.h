@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,9 @@ class ImportLog {
   // The same for an input that could not be bound to a type and value; also notes its open dimensions.
   absl::Status AddInputProblem(const absl::Status& status, const RawInput& input, const SymbolExtents& symbols);
 
+  // Adds a problem if the tensor's external data cannot be read: one for each file and reason.
+  void AddDataProblem(const RawTensor& tensor);
+
   void Warn(std::string text) { report_.warnings.push_back(std::move(text)); }
   // Warnings of one text are counted and shown with the first node.
   void WarnOfNode(const std::string& node, const std::string& text);
@@ -52,6 +56,7 @@ class ImportLog {
  private:
   ImportReport report_;
   std::map<std::string, std::pair<std::string, int64_t>> node_warnings_;  // by text: the first node, and how many
+  std::set<std::string> data_problems_;                                   // those that are added, without the tensor
   std::vector<std::string> other_shapes_;                                 // values whose declared shape is wrong
 };
 

@@ -52,14 +52,14 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The known attribute that a misspelt one most probably means; empty if none is similar.
+// The known attribute that a misspelt one most probably means; empty if none has most of its letters.
 std::string_view SimilarName(std::span<const AttributeForm> forms, std::string_view name) {
   constexpr size_t kMisspeltLettersMax = 2;
   std::string_view best;
   size_t least = kMisspeltLettersMax + 1;
   for (const AttributeForm& form : forms) {
     const size_t distance = EditDistance(form.name, name);
-    if (distance >= least) continue;
+    if (distance >= least || 2 * distance > name.size()) continue;
     least = distance;
     best = form.name;
   }
@@ -68,14 +68,14 @@ std::string_view SimilarName(std::span<const AttributeForm> forms, std::string_v
 
 std::string UnknownAttribute(const RawNode& node, const OpSignature& signature, int64_t opset,
                              std::span<const AttributeForm> forms, const std::string& name) {
-  const std::string_view similar = SimilarName(forms, name);
-  if (!similar.empty()) return fmt::format("attribute '{}' is unknown; '{}' is similar: rename it", name, similar);
   for (const OpSignature& other : SignaturesOf(node.op)) {
     if (FindForm(AttributesOf(other), name) == nullptr) continue;
     return fmt::format(
         "attribute '{}' is not part of opset {}: {} has it {}; convert the model to one opset", name, opset, node.op,
         other.since > signature.since ? fmt::format("from opset {} on", other.since) : "in older opsets");
   }
+  const std::string_view similar = SimilarName(forms, name);
+  if (!similar.empty()) return fmt::format("attribute '{}' is unknown; '{}' is similar: rename it", name, similar);
   std::vector<std::string_view> names;
   for (const AttributeForm& form : forms) names.push_back(form.name);
   return fmt::format("attribute '{}' is unknown; remove it ({} has {})", name, node.op,

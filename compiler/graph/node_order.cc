@@ -106,16 +106,12 @@ absl::StatusOr<std::optional<std::vector<RawNode>>> ResolveDuplicates(const std:
   return resolved;
 }
 
-absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes, const IsDefined& is_defined_here,
-                                               const IsDefined& is_defined) {
+absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes, const IsDefined& is_defined,
+                                               std::set<std::string>& undefined) {
   std::map<std::string, size_t> makers;
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const std::string& output : nodes[i].outputs) {
-      if (output.empty()) continue;
-      if (!makers.emplace(output, i).second || is_defined_here(output)) {
-        return absl::InvalidArgumentError(
-            fmt::format("{}: value '{}' is defined twice", Describe(nodes[i], i), output));
-      }
+      if (!output.empty()) makers.emplace(output, i);
     }
   }
   std::vector<std::vector<size_t>> readers(nodes.size());
@@ -128,8 +124,7 @@ absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes
         readers[maker->second].push_back(i);
         ++waiting[i];
       } else if (!is_defined(name)) {
-        return absl::InvalidArgumentError(
-            fmt::format("{} reads '{}', which no node, input or initializer defines", Describe(nodes[i], i), name));
+        undefined.insert(name);
       }
     }
   }

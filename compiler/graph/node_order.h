@@ -34,10 +34,11 @@ absl::StatusOr<std::optional<std::vector<RawNode>>> ResolveDuplicates(const std:
                                                                       const IsDefined& is_defined_here);
 
 // Returns node indices in an order in which every value is produced before it is read. ONNX requires files to have this
-// order, but some exporters violate it. `is_defined` is also true for names of outer scopes. InvalidArgument: a value
-// is defined twice or nowhere, or there is a cycle.
-absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes, const IsDefined& is_defined_here,
-                                               const IsDefined& is_defined);
+// order, but some exporters violate it. No two nodes may define the same name (ResolveDuplicates). `is_defined` is also
+// true for names of outer scopes. Adds the names that are read and defined nowhere to `undefined`. InvalidArgument:
+// there is a cycle.
+absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes, const IsDefined& is_defined,
+                                               std::set<std::string>& undefined);
 
 // Returns true if the node has an output with one of these names.
 bool MakesAny(const RawNode& node, const std::set<std::string>& names);

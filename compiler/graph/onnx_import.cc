@@ -124,6 +124,7 @@ class Importer {
       const bool known = value != scope.values.end() && value->second.ok() && *value->second != kAbsent;
       if (known) log_.CompareDeclared(declared, graph_.values[*value->second].type);
     }
+    WarnOfDefaults();
     return absl::OkStatus();
   }
 
@@ -207,7 +208,8 @@ class Importer {
       absl::StatusOr<ValueId> id = kAbsent;
       if (tensor.constant.ok()) {
         id = AddNamed(tensor.name, tensor.constant->type, tensor.constant->data);
-        if (tensor.read) late_[*id] = tensor.read;
+        if (tensor.later.read) late_[*id] = tensor.later.read;
+        log_.AddDataProblem(tensor);
         if (tensor.small != nullptr) small_[*id] = tensor.small;
       } else {
         id = tensor.constant.status();
@@ -241,16 +243,9 @@ class Importer {
     for (const RawInput& input : inputs) {
       absl::StatusOr<ValueId> id =
           defaulted.contains(input.name) ? AddDefaulted(input) : AddInput(input, symbols, options);
-      if (!id.ok()) {
-        id = log_.AddInputProblem(id.status(), input, symbols);
-      }
+      if (!id.ok()) id = log_.AddInputProblem(id.status(), input, symbols);
       HONE_RETURN_IF_ERROR(Define(input.name, std::move(id), scope));
     }
-    if (graph_.defaults.empty()) return absl::OkStatus();
-    log_.Warn(fmt::format(
-        "{} inputs have a default value, for example '{}', and need not be set at run time; if they are weights, "
-        "--defaults-as-constants makes the model faster",
-        graph_.defaults.size(), graph_.values[graph_.defaults.begin()->first].name));
     return absl::OkStatus();
   }
 
@@ -263,6 +258,15 @@ class Importer {
     return id;
   }
 
+  void WarnOfDefaults() {
+    if (graph_.defaults.empty()) return;
+    const size_t more = graph_.defaults.size() - 1;
+    log_.Warn(fmt::format(
+        "input '{}'{} need not be set at run time, because the file has a default value; if it is a "
+        "weight, --defaults-as-constants makes the model faster",
+        graph_.values[graph_.defaults.begin()->first].name, more == 0 ? "" : fmt::format(" and {} more", more)));
+  }
+
   // An input whose default decides a shape becomes a constant when that shape is needed; see FoldValue.
   absl::StatusOr<ValueId> AddDefaulted(const RawInput& input) {
     const auto tensor = std::ranges::find(model_.graph.initializers, input.name, &RawTensor::name);
@@ -270,7 +274,7 @@ class Importer {
     const TensorData data = tensor->constant->data;
     graph_.inputs.push_back(id);
     graph_.defaults[id] = data;
-    late_[id] = tensor->read ? tensor->read : DeferredRead([data] { return data; });
+    late_[id] = tensor->later.read ? tensor->later.read : DeferredRead([data] { return data; });
     return id;
   }
 
@@ -291,10 +295,13 @@ class Importer {
   // ImportNodes, for nodes that define each value once.
   absl::Status ImportUnique(const std::vector<RawNode>& nodes, const std::vector<std::string>& outputs,
                             const Context& context, Scope& scope) {
+    std::set<std::string> undefined;
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order,
-                          OrderNodes(
-                              nodes, [&](const std::string& name) { return scope.values.contains(name); },
-                              [&](const std::string& name) { return scope.Has(name); }));
+                          OrderNodes(nodes, [&](const std::string& name) { return scope.Has(name); }, undefined));
+    for (const std::string& name : undefined) {  // an error of the nodes that read it
+      scope.values[name] =
+          absl::InvalidArgumentError(fmt::format("it reads '{}', which no node, input or initializer defines", name));
+    }
     const std::set<std::string> needed = CollectNeeded(nodes, order, outputs, CollectReads);
     const std::set<std::string> surely_needed = CollectNeeded(nodes, order, outputs, CollectInputs);
     for (size_t index : order) {

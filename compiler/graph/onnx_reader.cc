@@ -164,9 +164,9 @@ absl::StatusOr<TensorData> ReadPart(const fs::path& path, const std::string& loc
   return TensorData(std::move(data));
 }
 
-// Sets *later and returns null if the data stays in its file.
+// Sets later->read and returns null if the data stays in its file.
 absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int64_t bytes,
-                                            const ExternalData& external, DeferredRead* later) {
+                                            const ExternalData& external, DeferredData* later) {
   std::string location;
   int64_t offset = 0, length = -1;
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
@@ -195,13 +195,13 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
   if (later == nullptr || bytes <= external.options.external_bytes_max) {
     return ReadPart(path, location, offset, bytes);
   }
-  *later = [path, location, offset, bytes] { return ReadPart(path, location, offset, bytes); };
+  later->read = [path, location, offset, bytes] { return ReadPart(path, location, offset, bytes); };
   return TensorData();
 }
 
 // Moves the bytes out of the tensor, so that a large model is not held in memory twice.
 absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const TensorType& type,
-                                          const ExternalData& external, DeferredRead* later) {
+                                          const ExternalData& external, DeferredData* later) {
   HONE_RETURN_IF_ERROR(CheckSize(type));
   const int64_t bytes = ByteSize(type);
   if (tensor.has_segment()) return absl::UnimplementedError("tensors in segments are not supported");
@@ -238,7 +238,7 @@ absl::StatusOr<Constant> ReadSmallTensor(onnx::TensorProto& tensor, const SmallT
 
 // later: may be null; as in ReadExternalData.
 absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalData& external,
-                                    DeferredRead* later = nullptr) {
+                                    DeferredData* later = nullptr) {
   const std::string context = fmt::format("tensor '{}'", tensor.name());
   if (const SmallType* small = FindSmallType(tensor.data_type())) {
     absl::StatusOr<Constant> unpacked = ReadSmallTensor(tensor, *small, external, later);
@@ -249,6 +249,12 @@ absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalDat
   if (!dtype.ok()) return Annotate(dtype.status(), context);
   constant.type = {*dtype, {tensor.dims().begin(), tensor.dims().end()}};
   absl::StatusOr<TensorData> data = ReadTensorData(tensor, constant.type, external, later);
+  const bool external_data = tensor.data_location() == onnx::TensorProto::EXTERNAL;
+  if (!data.ok() && external_data && later != nullptr && external.options.defers()) {
+    later->unreadable = Annotate(data.status(), context);
+    later->read = [status = later->unreadable]() -> absl::StatusOr<TensorData> { return status; };
+    return constant;
+  }
   if (!data.ok()) return Annotate(data.status(), context);
   constant.data = *std::move(data);
   if (constant.type.dtype != ir::DType::kBool || constant.data == nullptr) return constant;
@@ -414,7 +420,7 @@ absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& 
         {name, absl::UnimplementedError(fmt::format("tensor '{}': sparse initializers are not supported", name)), {}});
   }
   for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
-    DeferredRead later;
+    DeferredData later;
     absl::StatusOr<Constant> constant = ReadTensor(tensor, external, &later);
     if (!constant.ok() && !absl::IsUnimplemented(constant.status())) return constant.status();
     graph.initializers.push_back(

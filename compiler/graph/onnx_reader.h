@@ -50,12 +50,17 @@ std::string Describe(const RawNode& node, size_t index);
 // Reads the bytes of a tensor that was left in its file. Errors are those of ReadOnnxFile.
 using DeferredRead = std::function<absl::StatusOr<TensorData>()>;
 
+struct DeferredData {
+  DeferredRead read;        // empty: the data is not deferred
+  absl::Status unreadable;  // why the file does not have the data: it is missing or too short
+};
+
 // An initializer. An unsupported kind of tensor is stored as an Unimplemented status, so that it is an error only if it
 // is used. Damaged data is an error of the reader at once.
 struct RawTensor {
   std::string name;
-  absl::StatusOr<Constant> constant;  // its data is null if `read` is set
-  DeferredRead read;                  // set if ReadOptions leaves the data in its file
+  absl::StatusOr<Constant> constant;  // its data is null if `later.read` is set
+  DeferredData later;                 // set if ReadOptions leaves the data in its file
   const SmallType* small = nullptr;   // the type in the file if the constant has been unpacked from it
 };
 
@@ -102,8 +107,10 @@ using ReadCheck = std::function<absl::Status(const std::string& path)>;
 
 struct ReadOptions {
   ReadCheck may_read;  // empty: every file may be read
-  // External data of tensors larger than this stays in its file. Whether the file has the bytes is still checked.
+  // External data of tensors larger than this stays in its file. Whether the file has the bytes is still checked; if
+  // not, the tensor says so, and reading goes on.
   int64_t external_bytes_max = INT64_MAX;
+  bool defers() const { return external_bytes_max < INT64_MAX; }
 };
 
 // Reads the file at `path`. Errors: NotFound (no such file), InvalidArgument (damaged, or not a model),

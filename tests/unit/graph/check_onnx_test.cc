@@ -246,6 +246,21 @@ TEST(CheckOnnx, LargeExternalDataIsNotRead) {
   EXPECT_LT(seconds.count(), 1.0);
 }
 
+TEST(CheckOnnx, MissingExternalDataIsOneProblem) {
+  GraphBuilder b;
+  b.Input("x", {2});
+  for (const char* name : {"v", "w"}) {
+    const std::string location = Message().Text(1, "location").Text(2, "weights.bin").bytes();
+    Message tensor;
+    b.Initializer(tensor.Int(1, 2).Int(2, kFloat).Text(8, name).Text(13, location).Int(14, 1).bytes());
+  }
+  b.Node("Add", {"x", "v"}, {"a"}).Node("Foo", {"w"}, {"y"}).Output("a").Output("y");
+  const ImportReport report = CheckOf(b.Model());
+  ASSERT_EQ(report.problems.size(), 2u);
+  EXPECT_THAT(report.problems[0].text, HasSubstr("tensor 'v': external data file 'weights.bin' is missing"));
+  EXPECT_EQ(report.problems[1].op, "Foo");
+}
+
 // The values of a large external tensor decide a shape: the check reads them because it must.
 TEST(CheckOnnx, ExternalDataThatDecidesAShapeIsRead) {
   const TemporaryFolder folder = NewFolder();
