@@ -290,7 +290,7 @@ int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback
 }
 
 double FloatAttribute(const Node& node, const std::string& name, double fallback) {
-  return AttributeOr<double>(node, name, fallback);
+  return static_cast<float>(AttributeOr<double>(node, name, fallback));
 }
 
 std::vector<int64_t> IntsAttribute(const Node& node, const std::string& name, std::vector<int64_t> fallback) {

@@ -107,7 +107,8 @@ absl::Status LowerNodes(Graph& graph, const std::function<absl::StatusOr<ValueId
 // Returns true if the node is the operator `op` of ai.onnx.
 inline bool Is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
 
-// These return the attribute, or the fallback if it is absent or has another type.
+// These return the attribute, or the fallback if it is absent or has another type. Floats are rounded to f32, as ONNX
+// stores them.
 int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback);
 double FloatAttribute(const Node& node, const std::string& name, double fallback);
 std::vector<int64_t> IntsAttribute(const Node& node, const std::string& name, std::vector<int64_t> fallback = {});

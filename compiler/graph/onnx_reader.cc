@@ -219,17 +219,17 @@ absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const Tenso
 
 // later: may be null; as in ReadExternalData.
 absl::StatusOr<Constant> ReadSmallTensor(onnx::TensorProto& tensor, const SmallType& small,
-                                         const ExternalData& external, DeferredRead* later) {
+                                         const ExternalData& external, DeferredData* later) {
   Constant constant{{small.stored, {tensor.dims().begin(), tensor.dims().end()}}, nullptr};
   HONE_RETURN_IF_ERROR(CheckSize(constant.type));
-  const int64_t elements = constant.type.elements();
+  const int64_t elements = constant.type.elements().value();
   const TensorType packed{ir::DType::kUInt8, {PackedBytes(small, elements)}};
   HONE_ASSIGN_OR_RETURN(const TensorData data, ReadTensorData(tensor, packed, external, later));
   if (data != nullptr) {
     constant.data = Unpack(small, *data, elements);
     return constant;
   }
-  *later = [&small, elements, read = std::move(*later)]() -> absl::StatusOr<TensorData> {
+  later->read = [&small, elements, read = std::move(later->read)]() -> absl::StatusOr<TensorData> {
     HONE_ASSIGN_OR_RETURN(const TensorData bytes, read());
     return Unpack(small, *bytes, elements);
   };

@@ -70,7 +70,7 @@ int64_t OpArgs::Int(std::string_view name, int64_t fallback) const {
 }
 
 double OpArgs::Float(std::string_view name, double fallback) const {
-  return ReadAttribute<double>(*this, name, fallback, "a float");
+  return static_cast<float>(ReadAttribute<double>(*this, name, fallback, "a float"));
 }
 
 std::string OpArgs::String(std::string_view name, std::string_view fallback) const {

@@ -57,7 +57,7 @@ struct OpArgs {
   // These return the attribute, or the fallback if the node has none. An attribute of a wrong type sets attribute_error
   // (InvalidArgument, naming the attribute) and yields the fallback.
   int64_t Int(std::string_view name, int64_t fallback) const;
-  double Float(std::string_view name, double fallback) const;
+  double Float(std::string_view name, double fallback) const;  // rounded to f32, as ONNX stores float attributes
   std::string String(std::string_view name, std::string_view fallback) const;
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> fallback) const;
   // Sets attribute_error, unless it is already set. `wanted` is the expected type in words: "an integer".

@@ -124,21 +124,39 @@ bool ReadsOnce(const EmittedNode& emitted) {
   return once && reader != nullptr && reader->reduction != ir::Reduction::kNone;
 }
 
-// Returns true if every load in the stage fits rows of this shape: complete rows at the loop indices, reduced values at
-// their row's indices, and other buffers as vectors along the row.
+// Returns true if the stage computes one element per row, and the load takes an element of that row at a place that is
+// the same in all rows.
+bool TakesOneElement(const ir::Load& load, const ir::Stage& stage, const NodeTraits& traits) {
+  if (load.mask.defined() || load.buffer->shape != traits.row_shape) return false;
+  if (stage.reduction != ir::Reduction::kNone) return false;
+  if (!IsRowReduced(stage.buffer->shape, traits.row_shape, traits.row_outer)) return false;
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    const ir::Expr& index = load.indices[d];
+    const bool fixed = std::none_of(stage.axes.begin(), stage.axes.end(),
+                                    [&](const ir::Axis& axis) { return ir::UsesVar(index, axis.name); });
+    if (d < traits.row_outer ? !IsVar(index, stage.axes[d]) : !fixed) return false;
+  }
+  return true;
+}
+
+// Returns true if every load in the stage fits rows of this shape: complete rows at the loop indices, or one element of
+// each row, reduced values at their row's indices, and other buffers as vectors along the row.
 bool LoadsFitRows(const ir::Stage& stage, const NodeTraits& traits) {
   std::vector<ir::Axis> axes = stage.axes;
   if (stage.reduction != ir::Reduction::kNone) {
     axes.resize(traits.row_outer);  // trailing ones may follow; they replace the reduced loops
     axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
   }
-  for (const auto& [buffer, access] : StageAccess(stage, axes)) {
-    if (access == Access::kOther) return false;
-    if (buffer->shape == traits.row_shape && axes.size() == traits.row_shape.size() && access != Access::kSame) {
-      return false;
-    }
-  }
-  return true;
+  const bool whole_rows = axes.size() == traits.row_shape.size();
+  bool fits = true;
+  ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+    const auto* load = e.As<ir::Load>();
+    if (load == nullptr || TakesOneElement(*load, stage, traits)) return;
+    const Access access = Classify(*load, axes);
+    const bool is_row = load->buffer->shape == traits.row_shape && whole_rows;
+    fits = fits && (is_row ? access == Access::kSame : access != Access::kOther);
+  });
+  return fits;
 }
 
 void FindRow(const EmittedNode& emitted, NodeTraits& traits) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "compiler/graph/ops/families.h"
@@ -103,7 +104,8 @@ Expr InversePower(const Expr& x, const Expr& n) {
   return MakeSelect(Equals(x, Like(x, -1)), MakeSelect(odd, x, one), inverse);
 }
 
-constexpr int kPowerBits = 4;  // exponent bits that one stage handles
+constexpr int kPowerBits = 4;                // exponent bits that one stage handles
+constexpr double kExactIntegerMax = 0x1p53;  // f64 represents every integer below this one
 
 // x^2^k as an expression. A stage loads x as often as 8 times for x^8; kPowerBits limits the depth of these trees.
 Expr RepeatedSquare(Expr x, int k) {
@@ -157,6 +159,28 @@ Expr PowerOfHalf(const Expr& x) {
   return MakeSelect(special, MakeUnary(ir::UnaryOp::kAbs, x), Sqrt(x));
 }
 
+// Returns true if f32 holds every number of the type.
+bool FitsSingle(DType dtype) {
+  return dtype == DType::kFloat32 || ComputeType(dtype) == DType::kFloat32 || ir::SizeOf(dtype) < 4;
+}
+
+// x^n for a 64-bit integer n and x of f64. f64 rounds a large n, so the sign comes from the last bit of n itself.
+Expr PowerOfLongExponent(const Expr& x, const Expr& n) {
+  const Expr power = Power(MakeUnary(ir::UnaryOp::kAbs, x), To(DType::kFloat64, n));
+  const Expr odd = Equals(MakeBinary(BinaryOp::kAnd, n, Like(n, 1)), Like(n, 1));
+  const Expr negative = MakeCall({DType::kInt64, 1}, ir::Intrinsic::kReinterpret, {x}) < Expr(0);  // -0 too
+  return MakeSelect(odd && negative, Negate(power), power);
+}
+
+// The type in which base^exponent is computed. It holds the numbers of both types; integers of 64 bits need
+// PowerOfLongExponent. An exponent that is known needs the wider type only if the narrower one would round it.
+DType PowerType(const OpArgs& args, const double* known) {
+  const DType base = args.inputs[0]->dtype, exponent = args.inputs[1]->dtype;
+  if (!ir::IsFloat(base) || base == DType::kFloat64) return DType::kFloat64;
+  const bool fits = FitsSingle(exponent) || (known != nullptr && static_cast<float>(*known) == *known);
+  return fits ? DType::kFloat32 : DType::kFloat64;
+}
+
 OpResult Pow(const OpArgs& args, StageBuilder& builder) {
   const Buffer& base = args.inputs[0];
   const Buffer& power = args.inputs[1];
@@ -171,14 +195,17 @@ OpResult Pow(const OpArgs& args, StageBuilder& builder) {
   }
   double exponent = 0;
   const bool known = ConstantExponent(args, &exponent);
-  const DType wide = ir::IsFloat(base->dtype) ? ComputeType(base->dtype) : DType::kFloat64;
+  const DType wide = PowerType(args, known ? &exponent : nullptr);
+  const bool exact = known && std::fabs(exponent) < kExactIntegerMax;
+  const bool is_long = ir::IsInt(power->dtype) && ir::SizeOf(power->dtype) == 8 && !exact;
   return Buffers{Map(builder, "pow", base->dtype, std::move(shape), [&](Indices i) {
     Expr x = ReadBroadcast(base, i);
     if (known && exponent == 1) return x;
     if (known && exponent == 2) return x * x;
     if (known && exponent == 3) return x * x * x;
     if (known && exponent == 0.5 && ir::IsFloat(base->dtype)) return PowerOfHalf(x);
-    return Power(To(wide, x), To(wide, ReadBroadcast(power, i)));
+    const Expr n = ReadBroadcast(power, i);
+    return is_long ? PowerOfLongExponent(To(DType::kFloat64, x), n) : Power(To(wide, x), To(wide, n));
   })};
 }
 

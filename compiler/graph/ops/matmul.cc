@@ -180,24 +180,43 @@ OpResult MatMulInteger(const OpArgs& args, StageBuilder& builder) {
   return Buffers{sum};
 }
 
-// Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
+// Checks that input k, a scale or zero point of a product, is one number, one per row or column ([n]), or one per row
+// or column of each matrix ([..., n, 1] or [..., 1, n]).
+absl::Status CheckProductParameter(const OpArgs& args, size_t k, const Product2D& product, bool rows) {
+  const Shape& shape = args.inputs[k]->shape;
+  const bool vector = rows ? product.left_vector : product.right_vector;
+  const Size& count = rows ? product.m : product.n;
+  if (Product(shape) == 1 || (!vector && shape == Shape{count})) return absl::OkStatus();
+  if (!vector && shape.size() >= 2) {
+    const Shape batch(shape.begin(), shape.end() - 2), last(shape.end() - 2, shape.end());
+    if (last == (rows ? Shape{count, 1} : Shape{1, count}) && BroadcastsTo(batch, product.batch)) return absl::OkStatus();
+  }
+  return Malformed(fmt::format("input {} has shape [{}]; it must be one number or one per {} ({})", k,
+                               fmt::join(shape, ","), rows ? "row" : "column", count));
+}
+
+// The element of input k, which CheckProductParameter has passed, for element i of the product. f32.
+Expr ReadProductParameter(const OpArgs& args, size_t k, const Product2D& product, bool rows, Indices i) {
+  const DType f32 = DType::kFloat32;
+  const Buffer& parameter = args.inputs[k];
+  if (Product(parameter->shape) == 1) return To(f32, ReadScalar(parameter));
+  const Expr place = i[rows ? product.MAxis() : product.NAxis()];
+  if (Rank(parameter) == 1) return ReadAs(f32, parameter, {place});
+  const Exprs last = rows ? Exprs{place, Expr(0)} : Exprs{Expr(0), place};
+  return ReadAs(f32, parameter, OperandPlace(parameter, i.first(product.batch.size()), last));
+}
+
+// Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point. Those of b may have a number per
+// column, those of a and y one per row.
 OpResult QLinearMatMul(const OpArgs& args, StageBuilder& builder) {
-  for (size_t i : {1, 6, 7}) {
-    if (Product(args.inputs[i]->shape) == 1) continue;
-    return Unsupported(fmt::format("input {} has one number per row; only one number for all rows is supported", i));
-  }
-  const Shape& scale = args.inputs[4]->shape;
-  const Buffer& b = args.inputs[3];
-  if (Product(scale) != 1 && (Rank(b) < 2 || scale != Shape{b->shape.back()})) {
-    return Unsupported("the scale of b (input 4) is neither one number nor one per column, which is not supported");
-  }
   const DType out = args.inputs[7]->dtype;
   if (out != DType::kInt8 && out != DType::kUInt8) return Malformed("the zero point of y (input 7) must be 8-bit");
   HONE_ASSIGN_OR_RETURN(Buffer sum, EmitIntegerProduct(args, builder, 0, 3, 2, 5));
+  HONE_ASSIGN_OR_RETURN(const Product2D product, ReadProduct(args.inputs[0], args.inputs[3]));
+  for (const size_t k : {1, 4, 6, 7}) HONE_RETURN_IF_ERROR(CheckProductParameter(args, k, product, k != 4));
   return Buffers{builder.Compute("requantize", out, sum->shape, [&](Indices i) {
-    const Requantization inputs{.a_scale = 1, .b_scale = 4, .y_scale = 6, .y_zero_point = 7};
-    Expr column = i.empty() ? Expr(0) : i[i.size() - 1];
-    return Requantize(args, inputs, ReadHere(sum, i), column);
+    const auto parameter = [&](size_t k) { return ReadProductParameter(args, k, product, k != 4, i); };
+    return RequantizeBy({parameter(1), parameter(4), parameter(6), parameter(7)}, out, ReadHere(sum, i));
   })};
 }
 

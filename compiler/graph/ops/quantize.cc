@@ -30,10 +30,17 @@ Expr Requantize(const OpArgs& args, const Requantization& inputs, Expr sum, cons
   for (size_t d = 0; d < place.size(); ++d) {
     if (b_scale->shape[d] != 1) place[d] = channel;
   }
-  Expr scale = To(f32, ReadScalar(args.inputs[inputs.a_scale])) * ReadAs(f32, b_scale, std::move(place)) /
-               To(f32, ReadScalar(args.inputs[inputs.y_scale]));
   const Buffer& zero_point = args.inputs[inputs.y_zero_point];
-  return Saturate(zero_point->dtype, To(f32, std::move(sum)) * scale, To(f32, ReadScalar(zero_point)));
+  return RequantizeBy({.a_scale = To(f32, ReadScalar(args.inputs[inputs.a_scale])),
+                       .b_scale = ReadAs(f32, b_scale, std::move(place)),
+                       .y_scale = To(f32, ReadScalar(args.inputs[inputs.y_scale])),
+                       .y_zero_point = To(f32, ReadScalar(zero_point))},
+                      zero_point->dtype, std::move(sum));
+}
+
+Expr RequantizeBy(const RequantizationValues& values, DType out, Expr sum) {
+  Expr scale = values.a_scale * values.b_scale / values.y_scale;
+  return Saturate(out, To(DType::kFloat32, std::move(sum)) * scale, values.y_zero_point);
 }
 
 absl::Status CheckScalar(const OpArgs& args, size_t i) {

@@ -22,7 +22,10 @@ class Coefficients {
  public:
   Coefficients(const OpArgs& args, std::string_view name)
       : list_(FindAttribute<std::vector<double>>(args, name, "a list of floats")) {}
-  double Next(double fallback) { return list_ != nullptr && next_ < list_->size() ? (*list_)[next_++] : fallback; }
+  // Rounded to f32, as ONNX stores float attributes.
+  double Next(double fallback) {
+    return static_cast<float>(list_ != nullptr && next_ < list_->size() ? (*list_)[next_++] : fallback);
+  }
 
  private:
   const std::vector<double>* list_;

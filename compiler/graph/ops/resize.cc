@@ -287,12 +287,20 @@ absl::StatusOr<std::vector<double>> NumbersPerAxis(const OpArgs& args, size_t i,
   return numbers;
 }
 
+// Only the part of the axis between crop_start and crop_end is resized; that is all of it, except for
+// tf_crop_and_resize.
 absl::Status SetScales(std::vector<Axis>& axes, const std::vector<double>& scales) {
   for (size_t k = 0; k < axes.size(); ++k) {
+    Axis& axis = axes[k];
     if (!(scales[k] > 0) || scales[k] > 1e6)
       return Malformed(fmt::format("a scale of {} is not allowed; scales must be positive and at most 1e6", scales[k]));
-    axes[k].scale = static_cast<float>(scales[k]);
-    axes[k].out = static_cast<int64_t>(std::floor(static_cast<float>(axes[k].in) * axes[k].scale));
+    axis.scale = static_cast<float>(scales[k]);
+    const float out = std::floor(static_cast<float>(axis.in) * (axis.crop_end - axis.crop_start) * axis.scale);
+    if (!(out >= 0) || out >= static_cast<float>(kDimensionMax)) {
+      return Malformed(fmt::format("scale {} of a region from {} to {} gives no valid size", scales[k], axis.crop_start,
+                                   axis.crop_end));
+    }
+    axis.out = static_cast<int64_t>(out);
   }
   return absl::OkStatus();
 }
@@ -348,12 +356,12 @@ absl::StatusOr<std::vector<Axis>> ReadResizedAxes(const OpArgs& args, const Resi
   HONE_ASSIGN_OR_RETURN(std::vector<double> sizes, NumbersPerAxis(args, inputs.sizes, axes.size()));
   HONE_ASSIGN_OR_RETURN(std::vector<double> roi, NumbersPerAxis(args, inputs.roi, 2 * axes.size()));
   if (scales.empty() == sizes.empty() && !axes.empty()) return Malformed("either scales or sizes must be given");
-  if (!scales.empty()) HONE_RETURN_IF_ERROR(SetScales(axes, scales));
-  if (!sizes.empty()) HONE_RETURN_IF_ERROR(SetSizes(args, axes, sizes));
   for (size_t k = 0; k < axes.size() && !roi.empty(); ++k) {
     axes[k].crop_start = static_cast<float>(roi[k]);
     axes[k].crop_end = static_cast<float>(roi[axes.size() + k]);
   }
+  if (!scales.empty()) HONE_RETURN_IF_ERROR(SetScales(axes, scales));
+  if (!sizes.empty()) HONE_RETURN_IF_ERROR(SetSizes(args, axes, sizes));
   return axes;
 }
 

@@ -224,8 +224,8 @@ Sample SampleAt(const Expr& coordinate, const Size& extent) {
   return sample;
 }
 
-// mode=max: the largest of the interpolated samples, as the text of the specification says. ONNX's later tests and ONNX
-// Runtime instead take the largest of the four neighbours, each multiplied by its weight.
+// Mode avg is the mean of the interpolated samples. Mode max is the largest neighbour of any sample, each multiplied by
+// its weight, as in ONNX's reference and test cases and in ONNX Runtime.
 OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Roi roi, ReadRoi(args));
   const Buffer& x = args.inputs[0];
@@ -254,9 +254,11 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
         Expr batch = ReadIndex(args.inputs[2], {i[0]}, x->shape[0]);
         auto read = [&](const Expr& row, const Expr& col) { return Read(x, {batch, i[1], row, col}); };
         const Expr one = Number(wide, 1);
-        Expr top = read(y.low, column.low) * (one - column.fraction) + read(y.low, column.high) * column.fraction;
-        Expr bottom = read(y.high, column.low) * (one - column.fraction) + read(y.high, column.high) * column.fraction;
-        Expr value = top * (one - y.fraction) + bottom * y.fraction;
+        const auto join = [&](Expr a, Expr b) { return mode == "avg" ? a + b : Max(a, b); };
+        Expr top = join(read(y.low, column.low) * (one - column.fraction), read(y.low, column.high) * column.fraction);
+        Expr bottom =
+            join(read(y.high, column.low) * (one - column.fraction), read(y.high, column.high) * column.fraction);
+        Expr value = join(top * (one - y.fraction), bottom * y.fraction);
         return MakeSelect(y.inside && column.inside, value, Number(wide, 0));
       });
   const double count = mode == "avg" ? static_cast<double>(roi.samples) * static_cast<double>(roi.samples) : 1;

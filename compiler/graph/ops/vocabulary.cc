@@ -120,6 +120,28 @@ Expr Power(Expr a, Expr b) {
   return MakeCall(type, ir::Intrinsic::kPow, {std::move(a), std::move(b)});
 }
 
+// Below 1/4 the Taylor series 1 + x / 2! + x^2 / 3! ..., times x; its next term is below half a last bit of 1. From
+// there on the difference keeps all digits but two bits.
+Expr ExpMinusOne(const Expr& x) {
+  const int terms = x.type().dtype == DType::kFloat64 ? 12 : 7;
+  double factorial = 1;
+  for (int k = 2; k <= terms; ++k) factorial *= k;
+  Expr series = Like(x, 1 / factorial);
+  for (int k = terms; k >= 2; --k) {
+    factorial /= k;
+    series = series * x + Like(x, 1 / factorial);
+  }
+  const Expr near = MakeUnary(ir::UnaryOp::kAbs, x) < Like(x, 0.25);
+  return MakeSelect(near, series * x, Apply(ir::Intrinsic::kExp, x) - Like(x, 1));
+}
+
+// The rounded sum u is 1 + x - rest exactly, and log(1 + x) is log(u) + log(1 + rest / u): rest, because u is near 1
+// where rest matters.
+Expr LogOfOnePlus(const Expr& x) {
+  const Expr one = Like(x, 1), u = x + one, rest = x - (u - one);
+  return Apply(ir::Intrinsic::kLog, u) + rest;
+}
+
 Expr Negate(Expr a) { return MakeUnary(ir::UnaryOp::kNeg, std::move(a)); }
 Expr Sqrt(Expr a) { return MakeUnary(ir::UnaryOp::kSqrt, std::move(a)); }
 Expr Not(Expr a) { return MakeUnary(ir::UnaryOp::kNot, std::move(a)); }

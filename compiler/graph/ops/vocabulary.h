@@ -41,6 +41,10 @@ ir::Expr Number(ir::DType dtype, const Size& value);
 ir::Expr Like(const ir::Expr& x, double value);      // a constant of x's type
 ir::Expr Apply(ir::Intrinsic function, ir::Expr a);  // the result has a's type (kIsNan and kIsInf: bool)
 ir::Expr Power(ir::Expr a, ir::Expr b);              // both are floats of one type
+// e^x - 1 and log(1 + x), accurate to a few last bits near 0, where 1 would hide the digits of e^x and of x. x is a
+// float, for LogOfOnePlus from -1/2 to 1 or NaN.
+ir::Expr ExpMinusOne(const ir::Expr& x);
+ir::Expr LogOfOnePlus(const ir::Expr& x);
 ir::Expr Negate(ir::Expr a);
 ir::Expr Sqrt(ir::Expr a);
 ir::Expr Not(ir::Expr a);  // bool
