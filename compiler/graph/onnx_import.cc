@@ -20,7 +20,6 @@
 #include "compiler/graph/op.h"
 #include "compiler/graph/opsets/table.h"
 #include "compiler/graph/size_elements.h"
-#include "compiler/ir/elements.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -67,16 +66,6 @@ struct Context {
 
   bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };
-
-bool IsNumber(const ir::Expr& e) { return e.As<ir::IntImm>() != nullptr || e.As<ir::FloatImm>() != nullptr; }
-
-// The bytes of a constant with these elements, which are numbers.
-TensorData ConstantOf(ir::DType dtype, const std::vector<ir::Expr>& elements) {
-  const auto size = static_cast<size_t>(ir::SizeOf(dtype));
-  auto bytes = std::make_shared<std::vector<std::byte>>(elements.size() * size);
-  for (size_t i = 0; i < elements.size(); ++i) ir::WriteElement(elements[i], bytes->data() + i * size);
-  return bytes;
-}
 
 class Importer {
  public:
@@ -251,6 +240,7 @@ class Importer {
 
   absl::StatusOr<ValueId> AddInput(const RawInput& input, const SymbolExtents& symbols, const ImportOptions& options) {
     HONE_ASSIGN_OR_RETURN(TensorType type, BindInputType(input, symbols, options));
+    DeclareSizes(graph_, type.shape);
     HONE_ASSIGN_OR_RETURN(TensorData value, BindInputValue(input, type, options));
     const bool is_input = value == nullptr;
     const ValueId id = AddNamed(input.name, std::move(type), std::move(value));
@@ -721,7 +711,7 @@ class Importer {
       return id == kAbsent || graph_.values[id].data != nullptr || unfolded_.contains(id) || late_.contains(id);
     };
     if (!known) {
-      HONE_ASSIGN_OR_RETURN(const bool folded, FoldElements(added));
+      HONE_ASSIGN_OR_RETURN(const bool folded, FoldElements(graph_, added));
       if (folded) {
         graph_.nodes.pop_back();
         return absl::OkStatus();
@@ -731,23 +721,6 @@ class Importer {
     unfolded_.insert(added.outputs.begin(), added.outputs.end());
     unfolded_.erase(kAbsent);
     return absl::OkStatus();
-  }
-
-  // Computes the node's outputs if they are known but for open sizes. Elements that are all numbers become a constant.
-  absl::StatusOr<bool> FoldElements(const Node& node) {
-    if (graph_.sizes.empty()) return false;
-    HONE_ASSIGN_OR_RETURN(const std::vector<ElementExprs> results, EvaluateElements(graph_, node));
-    if (results.empty()) return false;
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] == kAbsent) continue;
-      Value& value = graph_.values[node.outputs[i]];
-      value.elements = results[i];
-      if (std::ranges::all_of(*results[i], IsNumber)) {
-        value.data = ConstantOf(value.type.dtype, *results[i]);
-        value.elements = nullptr;
-      }
-    }
-    return true;
   }
 
   // Sets the data of those of `values` that are in late_. An input with a default becomes a constant thereby.

@@ -23,6 +23,14 @@ using ExprList = std::vector<ir::Expr>;
 
 bool IsConstant(const ir::Expr& e) { return e.As<ir::IntImm>() != nullptr || e.As<ir::FloatImm>() != nullptr; }
 
+// The bytes of a constant with these elements, which are numbers.
+TensorData ConstantOf(ir::DType dtype, const ExprList& elements) {
+  const auto size = static_cast<size_t>(ir::SizeOf(dtype));
+  auto bytes = std::make_shared<std::vector<std::byte>>(elements.size() * size);
+  for (size_t i = 0; i < elements.size(); ++i) ir::WriteElement(elements[i], bytes->data() + i * size);
+  return bytes;
+}
+
 // The value of an expression without variables and loads; undefined if it has any.
 ir::Expr Fold(const ir::Expr& e) {
   bool pure = e.type().width == 1;
@@ -173,6 +181,28 @@ class ElementEvaluator {
 };
 
 }  // namespace
+
+absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node) {
+  if (graph.sizes.empty()) return false;
+  HONE_ASSIGN_OR_RETURN(const std::vector<ElementExprs> results, EvaluateElements(graph, node));
+  if (results.empty()) return false;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == kAbsent) continue;
+    Value& value = graph.values[node.outputs[i]];
+    const bool constant = std::ranges::all_of(*results[i], IsConstant);
+    value.elements = constant ? nullptr : results[i];
+    if (constant) value.data = ConstantOf(value.type.dtype, *results[i]);
+  }
+  return true;
+}
+
+void DeclareSizes(Graph& graph, const ir::Shape& shape) {
+  for (const ir::Size& size : shape) {
+    size.ForEachSymbol([&](const ir::OpenSize& symbol) {
+      if (std::ranges::find(graph.sizes, symbol) == graph.sizes.end()) graph.sizes.push_back(symbol);
+    });
+  }
+}
 
 absl::StatusOr<std::vector<ElementExprs>> EvaluateElements(const Graph& graph, const Node& node) {
   HONE_ASSIGN_OR_RETURN(const EmittedNode emitted, EmitNode(graph, node));

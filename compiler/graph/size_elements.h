@@ -18,6 +18,13 @@ namespace hone::graph {
 // not decided by its range, a shape is open, or there is too much to evaluate.
 absl::StatusOr<std::vector<ElementExprs>> EvaluateElements(const Graph& graph, const Node& node);
 
+// Sets the elements of the node's outputs if EvaluateElements can compute them, and returns whether it could. Outputs
+// whose elements are all numbers become constants. The caller removes the node.
+absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node);
+
+// Adds the open sizes of the shape to Graph::sizes.
+void DeclareSizes(Graph& graph, const ir::Shape& shape);
+
 }  // namespace hone::graph
 
 #endif  // HONE_COMPILER_GRAPH_SIZE_ELEMENTS_H_

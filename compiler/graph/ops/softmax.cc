@@ -46,7 +46,7 @@ Shifted EmitShifted(StageBuilder& builder, const Buffer& x, const Dims& axes) {
 
 }  // namespace
 
-Buffer EmitLogOfExpSum(StageBuilder& builder, const StageBuilder::Body& x, const Buffer& top, const Dims& shape,
+Buffer EmitLogOfExpSum(StageBuilder& builder, const StageBuilder::Body& x, const Buffer& top, const Shape& shape,
                        const Dims& axes) {
   const DType wide = top->dtype;
   const auto sum = [&](std::string_view hint, const Expr& of_maximum, const std::function<Expr(Expr)>& of_others) {
