@@ -38,7 +38,8 @@ TEST(DecomposeAnyInputs, AreRefusedOrReplaced) {
       for (const auto& attributes : DecomposeAttributeSets()) {
         for (DType dtype : {DType::kUInt8, DType::kInt64, DType::kFloat16, DType::kFloat32}) {
           for (const Shape& shape : shapes) {
-            const std::vector<double> ones(static_cast<size_t>(TensorType{DType::kFloat32, shape}.elements()), 1);
+            const int64_t elements = TensorType{DType::kFloat32, shape}.elements().value();
+            const std::vector<double> ones(static_cast<size_t>(elements), 1);
             for (size_t count : {1, 3, 6, 16}) {
               OpCase attempt{.op = std::string(row.name),
                              .inputs = std::vector<Constant>(count, Tensor(dtype, shape, ones)),

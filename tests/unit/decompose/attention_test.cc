@@ -111,7 +111,7 @@ TEST(DecomposeAttention, MultiHeadAttention) {
 
 // [batch, positions, heads, parts, size] of parts [batch, positions, heads * size], with 2 heads of 2.
 Constant PackParts(const std::vector<Constant>& parts) {
-  const Shape& shape = parts[0].type.shape;
+  const Shape shape = ir::Values(parts[0].type.shape);
   std::vector<double> numbers;
   for (size_t head = 0; head < static_cast<size_t>(shape[0] * shape[1]) * 2; ++head) {
     for (const Constant& part : parts) {
@@ -211,7 +211,7 @@ TEST(DecomposeAttention, PackedMultiHeadAttention) {
 }
 
 TEST(DecomposeAttention, HalfPrecision) {
-  const auto half = [](const Constant& x) { return Tensor(ir::DType::kFloat16, x.type.shape, Numbers(x)); };
+  const auto half = [](const Constant& x) { return Tensor(ir::DType::kFloat16, ir::Values(x.type.shape), Numbers(x)); };
   const Constant q = RandomTensor(kInput, 1);
   const auto expected = RunDecomposed(MultiHead({q, q, q}, {{"unidirectional", Int(1)}}));
   ASSERT_TRUE(expected.ok());

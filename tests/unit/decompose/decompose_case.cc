@@ -100,7 +100,7 @@ std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options,
     inputs.push_back(input.data == nullptr ? "" : "input" + std::to_string(i));
     if (input.data == nullptr) continue;
     const std::string raw(reinterpret_cast<const char*>(input.data->data()), input.data->size());
-    graph.Initializer(RawTensor(inputs.back(), OnnxTypeOf(input.type.dtype), input.type.shape, raw));
+    graph.Initializer(RawTensor(inputs.back(), OnnxTypeOf(input.type.dtype), ir::Values(input.type.shape), raw));
   }
   for (int k = 0; k < test_case.outputs; ++k) {
     outputs.push_back(options.unused.contains(static_cast<size_t>(k)) ? "" : "output" + std::to_string(k));
@@ -145,7 +145,7 @@ std::map<std::string, std::map<size_t, ExpectedOutput>> ReadExpectedOutputs() {
 }  // namespace
 
 Constant RandomTensor(Shape shape, uint64_t seed) {
-  const std::vector<float> numbers = RandomFloats(TensorType{ir::DType::kFloat32, shape}.elements(), seed);
+  const std::vector<float> numbers = RandomFloats(TensorType{ir::DType::kFloat32, shape}.elements().value(), seed);
   return Floats(std::move(shape), std::vector<double>(numbers.begin(), numbers.end()));
 }
 

@@ -239,7 +239,7 @@ TEST(DecomposeGroupQuery, HalfPrecision) {
   std::vector<Constant> inputs = Step().Inputs(), half;
   for (const Constant& input : inputs) {
     const bool floats = ir::IsFloat(input.type.dtype);
-    half.push_back(floats ? Tensor(ir::DType::kFloat16, input.type.shape, Numbers(input)) : input);
+    half.push_back(floats ? Tensor(ir::DType::kFloat16, ir::Values(input.type.shape), Numbers(input)) : input);
   }
   const auto expected = RunDecomposed(Grouped(inputs, {{"do_rotary", Int(1)}}), {.constants = {6}});
   ASSERT_TRUE(expected.ok()) << expected.status();

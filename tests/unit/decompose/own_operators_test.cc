@@ -67,7 +67,8 @@ TEST(DecomposeOwnOperators, MatMulNBitsOfMoreDimensionsAndHalfPrecision) {
   ExpectDecomposed(batched, {1, 2, 3}, Numbers((*plain)[0]));
   OpCase half = Packed{4}.Case();
   for (size_t i : {0, 2}) {
-    half.inputs[i] = Tensor(ir::DType::kFloat16, half.inputs[i].type.shape, Numbers(half.inputs[i]));
+    const Constant& input = half.inputs[i];
+    half.inputs[i] = Tensor(ir::DType::kFloat16, ir::Values(input.type.shape), Numbers(input));
   }
   ExpectDecomposed(half, {2, 3}, Numbers((*plain)[0]), {}, 0, 2e-2);
 }

@@ -149,7 +149,7 @@ TEST(NodeForm, AxesAsAttributeAndAsInput) {
 
 std::vector<int64_t> ShapeOf(const OneNode& node) {
   const Graph graph = Import(ModelOfNode(node));
-  return graph.outputs.empty() ? std::vector<int64_t>{} : graph.values[graph.outputs[0]].type.shape;
+  return graph.outputs.empty() ? std::vector<int64_t>{} : ir::Values(graph.values[graph.outputs[0]].type.shape);
 }
 
 TEST(Squeeze, TakesWhatOnnxRuntimeTakes) {

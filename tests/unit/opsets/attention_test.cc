@@ -109,7 +109,7 @@ class PlainAttention {
   double Bias(int64_t b, int64_t h, int64_t q, int64_t k) const {
     double bias = 0;
     if (c_.mask) {
-      const Shape& shape = c_.mask->type.shape;
+      const Shape shape = ir::Values(c_.mask->type.shape);
       const int64_t columns = shape.back();
       if (k >= columns) return -kInf;
       const int64_t place[] = {b, h, q, k};
@@ -198,7 +198,7 @@ void ExpectAttention(const AttentionCase& c, const ImportOf& import = {}) {
 
 // Bools of which about two thirds are true.
 Constant SomeBools(const Shape& shape, int64_t seed) {
-  std::vector<double> numbers(static_cast<size_t>(Counting(shape).type.elements()));
+  std::vector<double> numbers(static_cast<size_t>(Counting(shape).type.elements().value()));
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = (i * 7 + static_cast<size_t>(seed)) % 3 != 0 ? 1 : 0;
   return Bools(shape, numbers);
 }
@@ -219,7 +219,7 @@ TEST(Attention, MasksOfAllShapes) {
   const Shape shapes[] = {{5}, {3, 5}, {1, 5}, {4, 3, 5}, {1, 3, 5}, {2, 1, 3, 5}, {2, 4, 3, 5}, {2, 1, 1, 5}};
   for (const Shape& shape : shapes) {
     ExpectAttention({.mask = SomeBools(shape, 1)});
-    ExpectAttention({.joined = true, .mask = Floats(shape, Wave(Counting(shape).type.elements(), 9))});
+    ExpectAttention({.joined = true, .mask = Floats(shape, Wave(Counting(shape).type.elements().value(), 9))});
   }
   // A mask that is shorter than the keys hides the others.
   ExpectAttention({.mask = SomeBools({3, 4}, 2)});

@@ -50,7 +50,7 @@ ImportModel ModelOf(const OpCase& test_case, const ImportOf& import) {
     inputs.push_back(input.data == nullptr ? "" : "x" + std::to_string(i));
     if (input.data == nullptr) continue;
     const auto* raw = reinterpret_cast<const char*>(input.data->data());
-    const std::vector<int64_t> shape(input.type.shape.begin(), input.type.shape.end());
+    const std::vector<int64_t> shape = ir::Values(input.type.shape);
     if (import.constants.contains(i)) {
       b.Initializer(RawTensor(inputs.back(), OnnxTypeOf(input.type.dtype), shape, {raw, input.data->size()}));
       continue;

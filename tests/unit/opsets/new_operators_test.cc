@@ -106,7 +106,7 @@ TEST(NewOperators, AffineGridOfTheIdentity) {
 // Deformable convolution by plain loops over a batch of 1, with strides of 1 and no padding.
 std::vector<double> PlainDeformConv(const Constant& x, const Constant& w, const Constant& offset, const Constant& bias,
                                     const Constant& mask, int64_t groups, int64_t offset_groups) {
-  const auto &xs = x.type.shape, &ws = w.type.shape, &os = offset.type.shape;
+  const Shape xs = ir::Values(x.type.shape), ws = ir::Values(w.type.shape), os = ir::Values(offset.type.shape);
   const std::vector<double> image = Numbers(x), weights = Numbers(w), shifts = Numbers(offset);
   const std::vector<double> biases = Numbers(bias), factors = Numbers(mask);
   const int64_t height = xs[2], width = xs[3], kh = ws[2], kw = ws[3], rows = os[2], columns = os[3];

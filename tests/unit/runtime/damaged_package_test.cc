@@ -382,7 +382,7 @@ TEST_F(DamagedPackageTest, ASecondKernelOfANameIsRefusedBeforeTheNextIsRead) {
   const KernelInterface kernel = program.kernels[0], nameless;
   program.kernels = {kernel, kernel, nameless};
   package::ConstantSection constants;
-  const auto manifest = package::BuildManifest(program, "cpu", constants);
+  const auto manifest = package::BuildManifest(program, "cpu", package::kFormatVersion, constants);
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   runtime::ProgramView view;
   const runtime::Fault fault =

@@ -69,7 +69,7 @@ package::PackageProgram OpenProgram() {
 
 std::vector<uint8_t> ManifestOf(const package::PackageProgram& program) {
   package::ConstantSection constants;
-  auto manifest = package::BuildManifest(program, "cpu", constants);
+  auto manifest = package::BuildManifest(program, "cpu", package::kFormatVersion, constants);
   EXPECT_TRUE(manifest.ok()) << manifest.status();
   return manifest.ok() ? *std::move(manifest) : std::vector<uint8_t>();
 }
@@ -205,7 +205,8 @@ TEST_F(SizeValuesTest, ASizeThatNoInputGivesIsNoProgram) {
   package::PackageProgram program = OpenProgram();
   program.sizes.push_back({"other", 1, 4});
   package::ConstantSection constants;
-  EXPECT_THAT(std::string(package::BuildManifest(program, "cpu", constants).status().message()),
+  const auto manifest = package::BuildManifest(program, "cpu", package::kFormatVersion, constants);
+  EXPECT_THAT(std::string(manifest.status().message()),
               HasSubstr("no dimension of an input gives the open size 'other'"));
 }
 
