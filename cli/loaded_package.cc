@@ -9,8 +9,8 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "cli/output.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/random_values.h"
 #include "cli/shape_text.h"
 #include "deploy/runtime/dtype.h"

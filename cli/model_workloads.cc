@@ -39,8 +39,8 @@ namespace {
 absl::Status CheckFixed(const graph::Plan& plan, const std::string& path) {
   if (plan.sizes.empty()) return absl::OkStatus();
   return absl::UnimplementedError(
-      fmt::format("{}: the dimension '{}' is a range; kernels are tuned for numbers only: give --shape with numbers", path,
-                  plan.sizes.front().name));
+      fmt::format("{}: the dimension '{}' is a range; kernels are tuned for numbers only: give --shape with numbers",
+                  path, plan.sizes.front().name));
 }
 
 }  // namespace

@@ -108,13 +108,13 @@ absl::Status CheckGiven(const RawInput& input, const std::vector<DimRange>& give
 }
 
 // Returns the size of a dimension: a number, or a multiple of the open size `name`.
-ir::Size SizeOf(const std::string& name, const DimRange& range) {
+ir::Size DimensionSize(const std::string& name, const DimRange& range) {
   if (range.min == range.max) return range.min;
   return ir::Size::Open({name, range.min / range.step, range.max / range.step}) * range.step;
 }
 
-// The size that a dimension's symbol states as arithmetic on other symbols, "past_sequence + sequence"; nullopt if it is
-// a plain name, or if its terms are not symbols.
+// The size that a dimension's symbol states as arithmetic on other symbols, "past_sequence + sequence"; nullopt if it
+// is a plain name, or if its terms are not symbols.
 std::optional<ir::Size> SumOf(const std::string& symbol, const std::map<std::string, DimRange>& symbols) {
   if (symbol.find('+') == std::string::npos) return std::nullopt;
   ir::Size sum = 0;
@@ -125,7 +125,7 @@ std::optional<ir::Size> SumOf(const std::string& symbol, const std::map<std::str
     int64_t number = 0;
     const auto [last, error] = std::from_chars(term.data(), term.data() + term.size(), number);
     if (known != symbols.end()) {
-      sum += SizeOf(known->first, known->second);
+      sum += DimensionSize(known->first, known->second);
     } else if (error == std::errc() && last == term.data() + term.size()) {
       sum += number;
     } else {
@@ -270,7 +270,7 @@ absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExte
   for (size_t i = 0; given && i < given->size(); ++i) {
     const std::string size = SizeName(input, i);
     const std::optional<ir::Size> sum = (*given)[i].min == (*given)[i].max ? std::nullopt : SumOf(size, symbols);
-    type.shape.push_back(sum.has_value() ? *sum : SizeOf(size, (*given)[i]));
+    type.shape.push_back(sum.has_value() ? *sum : DimensionSize(size, (*given)[i]));
   }
   for (size_t i = 0; !given && i < input.shape->size(); ++i) {
     const RawDimension& dim = (*input.shape)[i];
@@ -284,7 +284,7 @@ absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExte
           fmt::format("{}: dimension {} ('{}') is not known: give the shape, for example with {}", name, i,
                       dim.symbol.empty() ? "?" : dim.symbol, SuggestedShape(input)));
     }
-    type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : SizeOf(dim.symbol, symbol->second));
+    type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : DimensionSize(dim.symbol, symbol->second));
   }
   HONE_RETURN_IF_ERROR(Annotate(CheckSize(type), name));
   return type;

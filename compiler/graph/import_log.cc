@@ -104,6 +104,15 @@ void ImportLog::CompareDeclared(const RawInput& declared, const TensorType& type
   }
 }
 
+void ImportLog::WarnOfDefaults(const Graph& graph) {
+  if (graph.defaults.empty()) return;
+  const size_t more = graph.defaults.size() - 1;
+  Warn(fmt::format(
+      "input '{}'{} need not be set at run time, because the file has a default value; if it is a "
+      "weight, --defaults-as-constants makes the model faster",
+      graph.values[graph.defaults.begin()->first].name, more == 0 ? "" : fmt::format(" and {} more", more)));
+}
+
 ImportReport ImportLog::TakeReport() {
   for (const auto& [text, places] : node_warnings_) {
     const auto& [first, count] = places;

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "compiler/graph/bind_inputs.h"
+#include "compiler/graph/graph.h"
 #include "compiler/graph/import_report.h"
 #include "compiler/graph/onnx_reader.h"
 #include "compiler/graph/plan.h"
@@ -45,6 +46,9 @@ class ImportLog {
   void Warn(std::string text) { report_.warnings.push_back(std::move(text)); }
   // Warnings of one text are counted and shown with the first node.
   void WarnOfNode(const std::string& node, const std::string& text);
+
+  // Warns if inputs have default values, because a weight among them is slower than a constant.
+  void WarnOfDefaults(const Graph& graph);
 
   // Compares the type that the file states for a value with the one that its operator gives. As in ONNX Runtime,
   // another element type is an error, and another shape is a warning.

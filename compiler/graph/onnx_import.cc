@@ -14,6 +14,7 @@
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/import_log.h"
+#include "compiler/graph/import_scope.h"
 #include "compiler/graph/node_form.h"
 #include "compiler/graph/node_order.h"
 #include "compiler/graph/onnx_reader.h"
@@ -35,37 +36,6 @@ constexpr int64_t kFoldStepsMax =
 // Interpreter steps for large constants whose values an operator needs at import: per node (as in
 // passes/constant_fold.cc) and for all nodes.
 constexpr int64_t kNeededFoldStepsMax = int64_t{1} << 25, kNeededFoldStepsTotalMax = int64_t{1} << 27;
-
-// The values that names denote at one point of the model. A branch may use names of the scope outside it. An optional
-// input that a function's caller leaves out is defined, as kAbsent.
-struct Scope {
-  const Scope* outer = nullptr;
-  std::map<std::string, absl::StatusOr<ValueId>> values;  // an error states why this constant cannot be read
-
-  absl::StatusOr<ValueId> Find(const std::string& name) const {
-    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
-      auto it = scope->values.find(name);
-      if (it != scope->values.end()) return it->second;
-    }
-    return kAbsent;
-  }
-  bool Has(const std::string& name) const { return values.contains(name) || (outer != nullptr && outer->Has(name)); }
-};
-
-// How to interpret the nodes being imported: the opsets of the model or function, and the attributes of the call.
-struct Context {
-  const std::map<std::string, int64_t>& opsets;
-  const std::map<std::string, RawAttribute>* call_attributes = nullptr;  // set inside a function's body
-  int depth = 0;
-  const RawFunction* function = nullptr;  // set inside a function's body
-  const Context* outer = nullptr;         // the context of the call or branch that is replaced by these nodes
-  std::string where = {};                 // prefix of error texts: the calls and branches around the nodes
-  // True inside a node whose values may stay unread: problems are no problems of the model then, but become the status
-  // of the node's values.
-  bool tentative = false;
-
-  bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
-};
 
 class Importer {
  public:
@@ -113,7 +83,7 @@ class Importer {
       const bool known = value != scope.values.end() && value->second.ok() && *value->second != kAbsent;
       if (known) log_.CompareDeclared(declared, graph_.values[*value->second].type);
     }
-    WarnOfDefaults();
+    log_.WarnOfDefaults(graph_);
     return absl::OkStatus();
   }
 
@@ -246,15 +216,6 @@ class Importer {
     const ValueId id = AddNamed(input.name, std::move(type), std::move(value));
     if (is_input) graph_.inputs.push_back(id);
     return id;
-  }
-
-  void WarnOfDefaults() {
-    if (graph_.defaults.empty()) return;
-    const size_t more = graph_.defaults.size() - 1;
-    log_.Warn(fmt::format(
-        "input '{}'{} need not be set at run time, because the file has a default value; if it is a "
-        "weight, --defaults-as-constants makes the model faster",
-        graph_.values[graph_.defaults.begin()->first].name, more == 0 ? "" : fmt::format(" and {} more", more)));
   }
 
   // An input whose default decides a shape becomes a constant when that shape is needed; see FoldValue.

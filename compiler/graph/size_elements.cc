@@ -21,7 +21,7 @@ constexpr int64_t kElementsMax = 1 << 12;  // evaluations of a node's stages
 
 using ExprList = std::vector<ir::Expr>;
 
-bool IsConstant(const ir::Expr& e) { return e.As<ir::IntImm>() != nullptr || e.As<ir::FloatImm>() != nullptr; }
+bool IsLiteral(const ir::Expr& e) { return e.As<ir::IntImm>() != nullptr || e.As<ir::FloatImm>() != nullptr; }
 
 // The bytes of a constant with these elements, which are numbers.
 TensorData ConstantOf(ir::DType dtype, const ExprList& elements) {
@@ -32,16 +32,15 @@ TensorData ConstantOf(ir::DType dtype, const ExprList& elements) {
 }
 
 // The value of an expression without variables and loads; undefined if it has any.
-ir::Expr Fold(const ir::Expr& e) {
+ir::Expr Evaluated(const ir::Expr& e) {
   bool pure = e.type().width == 1;
-  ir::ForEachExpr(e, [&](const ir::Expr& x) {
-    pure = pure && x.As<ir::Var>() == nullptr && x.As<ir::Load>() == nullptr;
-  });
+  ir::ForEachExpr(e,
+                  [&](const ir::Expr& x) { pure = pure && x.As<ir::Var>() == nullptr && x.As<ir::Load>() == nullptr; });
   const ir::DType dtype = e.type().dtype;
   if (!pure || dtype == ir::DType::kFloat16 || dtype == ir::DType::kBFloat16) return {};
   const ir::Buffer result = ir::MakeBuffer("value", dtype, {});
-  const ir::Workload workload{.op = "fold", .sizes = {}, .params = {}, .stages = {{.buffer = result, .value = e}},
-                              .outputs = {result}};
+  const ir::Workload workload{
+      .op = "fold", .sizes = {}, .params = {}, .stages = {{.buffer = result, .value = e}}, .outputs = {result}};
   const absl::StatusOr<std::vector<ir::Bytes>> bytes = ir::Interpret(workload, {});
   return bytes.ok() ? ir::ReadElement(dtype, bytes->front().data()) : ir::Expr();
 }
@@ -136,8 +135,8 @@ class ElementEvaluator {
       const auto op = divides ? ir::BinaryOp::kFloorDiv : ir::BinaryOp::kFloorMod;
       simple = ir::Simplify(ir::MakeBinary(op, binary->a, binary->b), ranges_);
     }
-    if (IsConstant(simple)) return simple;
-    const ir::Expr folded = Fold(simple);
+    if (IsLiteral(simple)) return simple;
+    const ir::Expr folded = Evaluated(simple);
     return folded.defined() ? folded : simple;
   }
 
@@ -189,7 +188,7 @@ absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == kAbsent) continue;
     Value& value = graph.values[node.outputs[i]];
-    const bool constant = std::ranges::all_of(*results[i], IsConstant);
+    const bool constant = std::ranges::all_of(*results[i], IsLiteral);
     value.elements = constant ? nullptr : results[i];
     if (constant) value.data = ConstantOf(value.type.dtype, *results[i]);
   }

@@ -59,8 +59,8 @@ std::vector<size_t> CanonicalParamOrder(const Workload& workload) {
   return order;
 }
 
-// By first use: in the shapes of the params in canonical order, then in the axes of the stages. Sizes that none of these
-// use come last, in their old order.
+// By first use: in the shapes of the params in canonical order, then in the axes of the stages. Sizes that none of
+// these use come last, in their old order.
 std::vector<size_t> CanonicalSizeOrder(const Workload& workload) {
   std::vector<size_t> order;
   const auto add = [&](const OpenSize& size) {

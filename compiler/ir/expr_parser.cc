@@ -156,7 +156,8 @@ absl::StatusOr<Buffer> ExprParser::ParseDeclaration(Scope scope) {
   while (!tokens_.Accept("]")) {
     if (!shape.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
     HONE_ASSIGN_OR_RETURN(Size extent, ParseSize("an extent"));
-    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent.max(), 1), &elements) || elements > kBufferElementsMax) {
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent.max(), 1), &elements) ||
+        elements > kBufferElementsMax) {
       return tokens_.Error(fmt::format("buffer '{}' has more than 2^56 elements", name));
     }
     shape.push_back(std::move(extent));

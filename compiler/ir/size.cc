@@ -50,11 +50,9 @@ int64_t FloorQuotient(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-
 SizeBounds BoundsOfProduct(SizeBounds a, SizeBounds b) {
-  const auto [low, high] =
-      std::minmax({SaturatingMultiply(a.low, b.low), SaturatingMultiply(a.low, b.high),
-                   SaturatingMultiply(a.high, b.low), SaturatingMultiply(a.high, b.high)});
+  const auto [low, high] = std::minmax({SaturatingMultiply(a.low, b.low), SaturatingMultiply(a.low, b.high),
+                                        SaturatingMultiply(a.high, b.low), SaturatingMultiply(a.high, b.high)});
   return {low, high};
 }
 
@@ -196,8 +194,8 @@ Size DivideByNumber(const SizeSum& sum, int64_t divisor) {
                                 Size(SaturatingMultiply(nested, divisor)));
     }
   }
-  return outside + FromAtom(MakeAtom(Atom::Kind::kFloorDiv, inside, divisor,
-                                     FloorDiv(Expr(inside), Expr(divisor)), {low, high}));
+  return outside +
+         FromAtom(MakeAtom(Atom::Kind::kFloorDiv, inside, divisor, FloorDiv(Expr(inside), Expr(divisor)), {low, high}));
 }
 
 }  // namespace
@@ -346,7 +344,8 @@ Size FloorDiv(const Size& a, const Size& b) {
 Size FloorMod(const Size& a, const Size& b) {
   if (a.IsFixed() && b.IsFixed()) return b.value_ == 0 ? 0 : a.value_ - b.value_ * FloorQuotient(a.value_, b.value_);
   if (b.min() > 0 && Divides(b, a)) return 0;
-  const SizeBounds bounds = b.min() >= 0 ? SizeBounds{0, std::max<int64_t>(b.max() - 1, 0)} : SizeBounds{kSmallest, kLargest};
+  const SizeBounds bounds =
+      b.min() >= 0 ? SizeBounds{0, std::max<int64_t>(b.max() - 1, 0)} : SizeBounds{kSmallest, kLargest};
   return FromAtom(MakeAtom(Atom::Kind::kFloorMod, a, b, FloorMod(Expr(a), Expr(b)), bounds));
 }
 

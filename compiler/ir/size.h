@@ -73,7 +73,7 @@ class Size {
   friend struct SizeSum;
   explicit Size(const SizeSum& sum);
 
-  int64_t value_ = 0;                    // if sum_ is null
+  int64_t value_ = 0;                   // if sum_ is null
   std::shared_ptr<const SizeSum> sum_;  // in normal form; null for a number
 };
 
@@ -93,7 +93,7 @@ Size Product(std::span<const Size> sizes);
 class Shape : public std::vector<Size> {
  public:
   using std::vector<Size>::vector;
-  Shape(std::vector<Size> sizes) : std::vector<Size>(std::move(sizes)) {}                     // NOLINT
+  Shape(std::vector<Size> sizes) : std::vector<Size>(std::move(sizes)) {}                      // NOLINT
   Shape(const std::vector<int64_t>& sizes) : std::vector<Size>(sizes.begin(), sizes.end()) {}  // NOLINT
 };
 bool operator==(const Shape& a, const Shape& b);

@@ -19,9 +19,7 @@ struct Minimum {
 };
 
 // Whether only loops of constant extent can be of this kind.
-bool IsWrittenOut(ir::LoopKind kind) {
-  return kind == ir::LoopKind::kVectorized || kind == ir::LoopKind::kUnrolled;
-}
+bool IsWrittenOut(ir::LoopKind kind) { return kind == ir::LoopKind::kVectorized || kind == ir::LoopKind::kUnrolled; }
 
 bool UsesAny(const ir::Expr& e, const ir::Ranges& sizes) {
   return std::ranges::any_of(sizes, [&](const auto& size) { return ir::UsesVar(e, size.first); });

@@ -102,7 +102,8 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
   std::vector<Section> sections;
   for (size_t i = 0; i < count; ++i) {
     const PackageProgram& program = contents.programs[i];
-    HONE_ASSIGN_OR_RETURN(manifests[i], BuildManifest(program, contents.metadata.programs[i].target, version, constants));
+    HONE_ASSIGN_OR_RETURN(manifests[i],
+                          BuildManifest(program, contents.metadata.programs[i].target, version, constants));
     sections.push_back({SectionKind::kManifest, {manifests[i]}});
     for (const PackageUnit& unit : program.units) sections.push_back({SectionKind::kCode, {BytesOfText(unit.code)}});
   }

@@ -26,7 +26,7 @@ using TensorId = uint32_t;  // index into PackageProgram::tensors
 struct PackageTensor {
   std::string name;  // an input's or output's name in the model; may be empty for other kinds
   DType dtype = DType::kFloat32;
-  std::vector<int64_t> shape;  // at most kRankMax dimensions; the largest extents
+  std::vector<int64_t> shape;          // at most kRankMax dimensions; the largest extents
   std::vector<ir::Size> extents = {};  // in terms of the open sizes; empty if no dimension is open
   TensorKind kind = TensorKind::kIntermediate;
   // The bytes of a constant, packed or not; their number is the product of the shape times the element size. Not owned:

@@ -50,8 +50,7 @@ class ContentsBuilder {
 
   static PackageTensor TensorFor(const graph::PlanTensor& tensor, TensorKind kind) {
     const ir::Shape& shape = tensor.type.shape;
-    PackageTensor result{
-        .name = tensor.name, .dtype = tensor.type.dtype, .shape = ir::MaxValues(shape), .kind = kind};
+    PackageTensor result{.name = tensor.name, .dtype = tensor.type.dtype, .shape = ir::MaxValues(shape), .kind = kind};
     if (!ir::IsFixed(shape)) result.extents = shape;
     return result;
   }

@@ -48,8 +48,8 @@ class Backend {
   // The name of the device whose memory PlaceOnDevice takes, for error texts; empty if it takes none.
   virtual std::string DeviceTaken() const { return ""; }
 
-  // Where the program's sizes are, if it has open ones. Called once, before the first run; `sizes` must outlive the back
-  // end, and its values change between runs. Incompatible if the back end cannot take open sizes.
+  // Where the program's sizes are, if it has open ones. Called once, before the first run; `sizes` must outlive the
+  // back end, and its values change between runs. Incompatible if the back end cannot take open sizes.
   virtual Fault SetSizes(const SizeValues& sizes) = 0;
 
   // Runs a segment. If it ends, returns when all outputs of the home are written to their places; else the work may

@@ -151,7 +151,7 @@ class CpuBackend : public Backend {
   std::vector<void*> buffers_;                      // addresses of ProgramView::arguments; null for kNoTensor
   std::vector<bool> is_tensor_;                     // per argument: false for sizes, whose places SetSizes sets
   const SizeValues* sizes_ = nullptr;
-  std::vector<Call> calls_;                         // per call of the program; those of other homes launch nothing
+  std::vector<Call> calls_;  // per call of the program; those of other homes launch nothing
   std::unique_ptr<ThreadPool> pool_;
 };
 

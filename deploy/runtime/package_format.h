@@ -38,17 +38,17 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 4;         // the newest
-inline constexpr uint32_t kPlainFormatVersion = 3;    // of written files without open sizes and default values
-inline constexpr uint32_t kOldestFormatVersion = 2;   // of the files that are read
+inline constexpr uint32_t kFormatVersion = 4;        // the newest
+inline constexpr uint32_t kPlainFormatVersion = 3;   // of written files without open sizes and default values
+inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
 inline constexpr uint32_t kRankMax = 16;
 
 inline constexpr uint32_t kProgramsMax = 32;
-inline constexpr uint32_t kMaxUnits = 8;           // of a program
+inline constexpr uint32_t kMaxUnits = 8;              // of a program
 inline constexpr uint32_t kFixedExtent = 0xffffffff;  // the entry in `extents` of a dimension that is a number
-inline constexpr uint32_t kNoTensor = 0xffffffff;  // the argument for a buffer that a kernel does not use
+inline constexpr uint32_t kNoTensor = 0xffffffff;     // the argument for a buffer that a kernel does not use
 
 enum class SectionKind : uint32_t { kManifest = 1, kCode = 2, kConstants = 3, kMetadata = 4 };
 
@@ -102,10 +102,10 @@ struct ManifestHeader {
   TableRef copies;     // CopyEntry: first those done after the calls, then those done when the file is loaded
   TableRef strings;    // char
   // The next four are empty if no dimension is open.
-  TableRef sizes;           // SizeEntry: the open sizes
-  TableRef size_steps;      // SizeStep: step i computes value number i + the number of sizes
-  TableRef extents;         // uint32_t, one per element of `shapes`: the number of the dimension's value, or kFixedExtent;
-                            // the element of `shapes` is its largest value
+  TableRef sizes;       // SizeEntry: the open sizes
+  TableRef size_steps;  // SizeStep: step i computes value number i + the number of sizes
+  TableRef extents;     // uint32_t, one per element of `shapes`: the number of the dimension's value, or kFixedExtent;
+                        // the element of `shapes` is its largest value
   TableRef size_arguments;  // uint32_t, numbers of values: those that kernels take
 };
 
@@ -145,9 +145,9 @@ enum class SizeOp : uint32_t {
 // Computes one value from earlier ones. Values are numbered: first those of the open sizes, then those of the steps.
 struct SizeStep {
   SizeOp op;
-  uint32_t a, b;     // numbers of earlier values; 0 for kNumber
+  uint32_t a, b;      // numbers of earlier values; 0 for kNumber
   uint32_t reserved;  // 0
-  int64_t number;    // of kNumber; else 0
+  int64_t number;     // of kNumber; else 0
 };
 
 // A unit's code is in the code section of the same index after the manifest. CPU code requires cpu_features only; code
@@ -186,8 +186,8 @@ struct TensorEntry {
 // its `prepare` computes.
 struct CallEntry {
   uint32_t kernel;     // index in `kernels`
-  uint32_t arguments;  // index in `arguments` of the first one; one per buffer of the kernel except workspace slices. That
-                       // of a buffer of sizes is an index in `size_arguments`
+  uint32_t arguments;  // index in `arguments` of the first one; one per buffer of the kernel except workspace slices.
+                       // That of a buffer of sizes is an index in `size_arguments`
   uint64_t workspace_offset;  // in the arena of its unit's home: start of the kernel's workspace_bytes
 };
 

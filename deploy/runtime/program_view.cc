@@ -177,7 +177,8 @@ class ManifestReader {
         return Bad(Numbered("step", i) + " computes no size");
       }
     }
-    if (!view_.extents.empty() && view_.extents.size() != view_.shapes.size()) return Bad("extents do not fit its shapes");
+    if (!view_.extents.empty() && view_.extents.size() != view_.shapes.size())
+      return Bad("extents do not fit its shapes");
     const auto is_value = [&](uint32_t value) { return value < values; };
     const auto is_extent = [&](uint32_t value) { return value == package::kFixedExtent || value < values; };
     if (!std::all_of(view_.extents.begin(), view_.extents.end(), is_extent) ||

@@ -67,7 +67,8 @@ struct ProgramView {
   const KernelInterface& Kernel(const package::CallEntry& call) const { return kernels[call.kernel]; }
   const UnitView& Unit(const package::CallEntry& call) const { return units[kernel_units[call.kernel]]; }
   uint32_t Home(const package::CallEntry& call) const { return Unit(call).entry.home; }
-  // The tensor ids (or kNoTensor, or for sizes an index in size_arguments) of a call: one per buffer of the kernel in order, except the slices of its workspace.
+  // The tensor ids (or kNoTensor, or for sizes an index in size_arguments) of a call: one per buffer of the kernel in
+  // order, except the slices of its workspace.
   std::span<const uint32_t> Arguments(const package::CallEntry& call) const {
     return arguments.subspan(call.arguments, Kernel(call).argument_count());
   }

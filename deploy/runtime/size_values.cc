@@ -110,13 +110,13 @@ Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
     const int64_t extent = input_shapes[position][size.dimension];
     given_[i] = extent / size.step;
     if (extent % size.step != 0 || given_[i] < size.min || given_[i] > size.max) {
-      return InvalidArgument(
-          "input '" + std::string(program_.Text(program_.tensors[size.tensor].name)) + "': dimension " +
-          std::to_string(size.dimension) + " ('" + std::string(program_.Text(size.name)) + "') is " +
-          std::to_string(extent) + "; the package takes " + std::to_string(size.min * size.step) + " to " +
-          std::to_string(size.max * size.step) +
-          (size.step == 1 ? std::string() : " in steps of " + std::to_string(size.step)) +
-          "; compile the model for a larger range with --shape");
+      return InvalidArgument("input '" + std::string(program_.Text(program_.tensors[size.tensor].name)) +
+                             "': dimension " + std::to_string(size.dimension) + " ('" +
+                             std::string(program_.Text(size.name)) + "') is " + std::to_string(extent) +
+                             "; the package takes " + std::to_string(size.min * size.step) + " to " +
+                             std::to_string(size.max * size.step) +
+                             (size.step == 1 ? std::string() : " in steps of " + std::to_string(size.step)) +
+                             "; compile the model for a larger range with --shape");
     }
   }
   const bool changes = !std::equal(given_.begin(), given_.end(), values_.begin());
@@ -128,7 +128,8 @@ Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
   for (size_t k = 0; k < program_.inputs.size(); ++k) {
     const std::span<const int64_t> wanted = Shape(program_.inputs[k]);
     if (std::equal(wanted.begin(), wanted.end(), input_shapes[k].begin(), input_shapes[k].end())) continue;
-    std::string text = "input '" + std::string(program_.Text(program_.tensors[program_.inputs[k]].name)) + "' has shape [";
+    std::string text =
+        "input '" + std::string(program_.Text(program_.tensors[program_.inputs[k]].name)) + "' has shape [";
     for (size_t d = 0; d < wanted.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(input_shapes[k][d]);
     text += "], which does not fit the other inputs: they need [";
     for (size_t d = 0; d < wanted.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(wanted[d]);

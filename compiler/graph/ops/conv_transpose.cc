@@ -57,8 +57,9 @@ absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
     const int64_t reach = (conv.kernel[d] - 1) * conv.dilations[d] + 1;
     const Size full = conv.strides[d] * (conv.input[d] - 1) + extra[d] + reach;
     const int64_t before = auto_pad == "VALID" ? 0 : pads[d], after = auto_pad == "VALID" ? 0 : pads[rank + d];
-    const Size output =
-        !wanted.empty() ? Size(wanted[d]) : same ? conv.input[d] * conv.strides[d] : full - before - after;
+    const Size output = !wanted.empty() ? Size(wanted[d])
+                        : same          ? conv.input[d] * conv.strides[d]
+                                        : full - before - after;
     if (output.min() < 0 || output.max() > kDimensionMax) {
       return Malformed(fmt::format("spatial dimension {} of the output would be {}; it must be from 0 to {}", d, output,
                                    kDimensionMax));

@@ -79,7 +79,8 @@ OpResult GatherND(const OpArgs& args, StageBuilder& builder) {
   if (depth < 1 || batch + depth > static_cast<int64_t>(Rank(x))) {
     return Malformed(fmt::format("index tuples have {} indices, which does not fit rank {}", depth, Rank(x)));
   }
-  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, Shape(x->shape.begin() + batch, x->shape.begin() + batch + depth)));
+  HONE_RETURN_IF_ERROR(
+      CheckConstantIndices(args, 1, Shape(x->shape.begin() + batch, x->shape.begin() + batch + depth)));
   Shape shape(indices->shape.begin(), indices->shape.end() - 1);
   shape.insert(shape.end(), x->shape.begin() + batch + depth, x->shape.end());
   for (int64_t d = 0; d < batch + depth; ++d) {

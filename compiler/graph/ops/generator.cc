@@ -24,8 +24,9 @@ OpResult ShapeOf(const OpArgs& args, StageBuilder& builder) {
   start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
   end = std::clamp<int64_t>(end < 0 ? end + rank : end, 0, rank);
   const Shape part(dims.begin() + start, dims.begin() + std::max(start, end));
-  return Buffers{builder.Compute("shape", DType::kInt64, {static_cast<int64_t>(part.size())},
-                                 [&](Indices i) { return part.empty() ? Expr(0) : Choose(i[0], Exprs(part.begin(), part.end())); })};
+  return Buffers{builder.Compute("shape", DType::kInt64, {static_cast<int64_t>(part.size())}, [&](Indices i) {
+    return part.empty() ? Expr(0) : Choose(i[0], Exprs(part.begin(), part.end()));
+  })};
 }
 
 OpResult SizeOf(const OpArgs& args, StageBuilder& builder) {
@@ -78,7 +79,8 @@ __int128 FirstInteger(const OpArgs& args, size_t i) {
 
 OpResult RangeOf(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
-  const bool open = std::ranges::any_of(args.elements, [](const ElementExprs& elements) { return elements != nullptr; });
+  const bool open =
+      std::ranges::any_of(args.elements, [](const ElementExprs& elements) { return elements != nullptr; });
   if (open) {
     HONE_ASSIGN_OR_RETURN(const Size length, OpenRangeLength(args));
     const DType dtype = args.inputs[0]->dtype;

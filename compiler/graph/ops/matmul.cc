@@ -62,12 +62,13 @@ using Element = std::function<Expr(const Buffer& operand, Exprs place)>;
 
 Buffer EmitProduct(StageBuilder& builder, const Product2D& product, const Buffer& a, const Buffer& b, DType dtype,
                    const Element& left, const Element& right) {
-  return Reduce(builder, "matmul", dtype, product.ResultShape(), {product.k}, Reduction::kSum, [&](Indices i, Indices r) {
-    Indices batch = i.first(product.batch.size());
-    Exprs row = product.left_vector ? Exprs{r[0]} : Exprs{i[product.MAxis()], r[0]};
-    Exprs column = product.right_vector ? Exprs{r[0]} : Exprs{r[0], i[product.NAxis()]};
-    return left(a, OperandPlace(a, batch, std::move(row))) * right(b, OperandPlace(b, batch, std::move(column)));
-  });
+  return Reduce(
+      builder, "matmul", dtype, product.ResultShape(), {product.k}, Reduction::kSum, [&](Indices i, Indices r) {
+        Indices batch = i.first(product.batch.size());
+        Exprs row = product.left_vector ? Exprs{r[0]} : Exprs{i[product.MAxis()], r[0]};
+        Exprs column = product.right_vector ? Exprs{r[0]} : Exprs{r[0], i[product.NAxis()]};
+        return left(a, OperandPlace(a, batch, std::move(row))) * right(b, OperandPlace(b, batch, std::move(column)));
+      });
 }
 
 OpResult MatMul(const OpArgs& args, StageBuilder& builder) {
@@ -189,7 +190,8 @@ absl::Status CheckProductParameter(const OpArgs& args, size_t k, const Product2D
   if (Product(shape) == 1 || (!vector && shape == Shape{count})) return absl::OkStatus();
   if (!vector && shape.size() >= 2) {
     const Shape batch(shape.begin(), shape.end() - 2), last(shape.end() - 2, shape.end());
-    if (last == (rows ? Shape{count, 1} : Shape{1, count}) && BroadcastsTo(batch, product.batch)) return absl::OkStatus();
+    if (last == (rows ? Shape{count, 1} : Shape{1, count}) && BroadcastsTo(batch, product.batch))
+      return absl::OkStatus();
   }
   return Malformed(fmt::format("input {} has shape [{}]; it must be one number or one per {} ({})", k,
                                fmt::join(shape, ","), rows ? "row" : "column", count));

@@ -63,8 +63,8 @@ absl::Status CheckScales(const OpArgs& args, const PackedWeights& weights) {
       return Malformed("the zero points (input 3) must be one per block");
     }
   }
-  if (args.Has(4) &&
-      (Rank(args.inputs[4]) != 1 || args.inputs[4]->shape[0].min() < weights.inputs || !ir::IsInt(args.inputs[4]->dtype))) {
+  if (args.Has(4) && (Rank(args.inputs[4]) != 1 || args.inputs[4]->shape[0].min() < weights.inputs ||
+                      !ir::IsInt(args.inputs[4]->dtype))) {
     return Malformed("the blocks (input 4) must be one integer per row of the weights");
   }
   if (args.Has(5) && args.inputs[5]->shape != Shape{weights.outputs}) {

@@ -386,7 +386,8 @@ OpResult DepthToSpace(const OpArgs& args, StageBuilder& builder) {
 OpResult SpaceToDepth(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(int64_t block, BlockSize(args));
   const Buffer& x = args.inputs[0];
-  if (!Divides(block, x->shape[2]) || !Divides(block, x->shape[3])) return Malformed("the plane does not divide into blocks");
+  if (!Divides(block, x->shape[2]) || !Divides(block, x->shape[3]))
+    return Malformed("the plane does not divide into blocks");
   const Size channels = x->shape[1];
   const Shape shape = {x->shape[0], channels * (block * block), x->shape[2] / block, x->shape[3] / block};
   return Buffers{Map(builder, "space_to_depth", x->dtype, shape, [&](Indices i) {

@@ -189,7 +189,7 @@ class Direction {
 
 Buffer EmitSequence(StageBuilder& builder, const Recurrence& rnn, const std::vector<Direction>& directions) {
   const Shape shape = rnn.batch_first ? Shape{rnn.batch, rnn.steps, rnn.directions, rnn.units}
-                                     : Shape{rnn.steps, rnn.directions, rnn.batch, rnn.units};
+                                      : Shape{rnn.steps, rnn.directions, rnn.batch, rnn.units};
   return Map(builder, "sequence", rnn.dtype, shape, [&](Indices i) {
     const Expr &time = i[rnn.batch_first ? 1 : 0], &batch = i[rnn.batch_first ? 0 : 2];
     Exprs values;

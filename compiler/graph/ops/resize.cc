@@ -417,8 +417,9 @@ OpResult ResizeOpen(const OpArgs& args, StageBuilder& builder, const Settings& s
   const bool linear_floats = settings.mode == Mode::kLinear && ir::IsFloat(args.inputs[0]->dtype);
   if (!stretch || settings.antialias || settings.exclude_outside || settings.transform == "tf_crop_and_resize" ||
       (settings.mode != Mode::kNearest && !linear_floats)) {
-    return Unsupported("with open sizes only modes nearest and linear are supported, without antialias, "
-                       "exclude_outside, aspect ratios and cropping; give the model fixed shapes with --shape");
+    return Unsupported(
+        "with open sizes only modes nearest and linear are supported, without antialias, "
+        "exclude_outside, aspect ratios and cropping; give the model fixed shapes with --shape");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<OpenAxis> axes, ReadOpenAxes(args, inputs));
   const OpenResize resize{settings.mode == Mode::kNearest, settings.transform, settings.rounding};

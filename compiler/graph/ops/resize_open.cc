@@ -95,9 +95,10 @@ absl::StatusOr<Size> ScaledSize(const Size& extent, double scale) {
     if (product.max() > kExactMax) break;
     return FloorDiv(product, denominator);
   }
-  return Unsupported(fmt::format("a scale of {} for the open size {} is not supported; give the model fixed shapes with "
-                                 "--shape",
-                                 scale, extent));
+  return Unsupported(
+      fmt::format("a scale of {} for the open size {} is not supported; give the model fixed shapes with "
+                  "--shape",
+                  scale, extent));
 }
 
 Buffer EmitOpenResize(StageBuilder& builder, const Buffer& x, const OpenResize& resize,

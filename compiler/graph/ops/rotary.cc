@@ -95,7 +95,8 @@ OpResult RotaryEmbedding(const OpArgs& args, StageBuilder& builder) {
 void PositionIdRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 3) return;
   *low = 0;
-  *high = args.inputs[1]->shape.empty() ? 0 : static_cast<double>(std::max<int64_t>(args.inputs[1]->shape[0].max() - 1, 0));
+  *high =
+      args.inputs[1]->shape.empty() ? 0 : static_cast<double>(std::max<int64_t>(args.inputs[1]->shape[0].max() - 1, 0));
 }
 
 constexpr OpDef kRotaryOps[] = {

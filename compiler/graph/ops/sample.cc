@@ -75,8 +75,8 @@ Expr Pixel(const Grid& grid, const Buffer& x, Indices i, const Exprs& coordinate
   Expr inside;
   for (size_t d = 0; d < coordinates.size(); ++d) {
     const Size extent = x->shape[2 + d];
-    Expr here = coordinates[d] >= Like(coordinates[d], 0) &&
-                coordinates[d] <= Number(coordinates[d].type().dtype, extent - 1);
+    Expr here =
+        coordinates[d] >= Like(coordinates[d], 0) && coordinates[d] <= Number(coordinates[d].type().dtype, extent - 1);
     inside = inside.defined() ? inside && here : here;
     place.push_back(Min(Max(Index(coordinates[d]), Expr(0)), Expr(extent - 1)));  // NaN is mapped inside as well
   }
@@ -273,7 +273,7 @@ void RegionRange(const OpArgs& args, size_t input, double* low, double* high) {
   const Shape& shape = args.inputs[0]->shape;
   if (shape.size() != 4) return;
   *high = static_cast<double>(input == 1 ? std::min(shape[2].max(), shape[3].max())
-                                       : std::max<int64_t>(shape[0].max() - 1, 0));
+                                         : std::max<int64_t>(shape[0].max() - 1, 0));
 }
 
 constexpr OpDef kSampleOps[] = {

@@ -146,7 +146,8 @@ OpResult Dft(const OpArgs& args, StageBuilder& builder) {
 // STFT, transforms of overlapping windows: [batch, length, 1 or 2] to [batch, frames, bins, 2].
 OpResult Stft(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
-  if (Rank(x) != 3 || (x->shape[2] != 1 && x->shape[2] != 2)) return Malformed("input 0 must be [batch, length, 1 or 2]");
+  if (Rank(x) != 3 || (x->shape[2] != 1 && x->shape[2] != 2))
+    return Malformed("input 0 must be [batch, length, 1 or 2]");
   HONE_ASSIGN_OR_RETURN(int64_t step, OneInt(args, 1));
   int64_t length = args.Has(2) ? ir::NumElements(*args.inputs[2]) : 0;
   if (args.Has(3)) {

@@ -13,8 +13,8 @@ namespace hone::graph {
 // gives an element of top's type at its full indices, and `top` is the maximum over the axes, dimensions kept. Elements
 // equal to the maximum are counted apart from the others, because a single one would hide the digits of a small rest.
 // The result is NaN where top is infinite.
-ir::Buffer EmitLogOfExpSum(StageBuilder& builder, const StageBuilder::Body& x, const ir::Buffer& top, const Shape& shape,
-                           const Dims& axes);
+ir::Buffer EmitLogOfExpSum(StageBuilder& builder, const StageBuilder::Body& x, const ir::Buffer& top,
+                           const Shape& shape, const Dims& axes);
 
 // Appends log(softmax(x)), normalized over all dimensions in `axes` (sorted) together. x has a float type; the result
 // has its shape and type.

@@ -26,7 +26,8 @@ absl::StatusOr<Size> ReadCount(const OpArgs& args, const Size& extent) {
     if (counts.size() != 1) return Malformed("k (input 1) must be one number");
     count = counts[0];
   }
-  if (count.min() < 0 || !AlwaysAtMost(count, extent)) return Malformed(fmt::format("k is {}; the axis has {} elements", count, extent));
+  if (count.min() < 0 || !AlwaysAtMost(count, extent))
+    return Malformed(fmt::format("k is {}; the axis has {} elements", count, extent));
   return count;
 }
 

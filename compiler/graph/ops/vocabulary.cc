@@ -268,8 +268,8 @@ absl::Status CheckNotNegative(const Shape& shape) {
   for (const Size& extent : shape) {
     if (extent.min() >= 0) continue;
     if (extent.IsFixed()) return Malformed(fmt::format("a dimension of {} is negative", extent));
-    return Malformed(fmt::format("a dimension of {} may be negative, down to {}; let its range begin higher", extent,
-                                 extent.min()));
+    return Malformed(
+        fmt::format("a dimension of {} may be negative, down to {}; let its range begin higher", extent, extent.min()));
   }
   return absl::OkStatus();
 }

@@ -287,7 +287,8 @@ void ChooseTile(const Problem& p, RegisterTilePlan* plan) {
     const int64_t planes = plan->rows == row_extent ? PlanesToFill(p, *plan, planes_max) : 1;
     plan->planes = p.ChooseSize("planes", p.Extent(p.plane_axis), planes_max, p.HintedSize(p.plane_axis, planes));
   }
-  plan->tail = p.packs ? schedule::Tail::kMask : TailOf(p.out.axes[static_cast<size_t>(p.vector_axis)].extent, plan->columns());
+  plan->tail =
+      p.packs ? schedule::Tail::kMask : TailOf(p.out.axes[static_cast<size_t>(p.vector_axis)].extent, plan->columns());
 }
 
 int64_t PanelsOf(const Problem& p, const RegisterTilePlan& plan) {

@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-ir::Workload Parse(std::string_view text) {
+ir::Workload Parsed(std::string_view text) {
   auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   return workload.ok() ? *workload : ir::Workload();
@@ -39,7 +39,7 @@ struct Abstracted {
 
 // Abstracts the workload, and checks that it still is the same one for any values of its open sizes.
 Abstracted Abstract(std::string_view text) {
-  const ir::Workload before = Parse(text);
+  const ir::Workload before = Parsed(text);
   Abstracted result{before, {}};
   const std::vector<ir::Size> meaning = AbstractSizes(result.workload);
   EXPECT_EQ(ir::Verify(result.workload), absl::OkStatus()) << ir::Print(result.workload);

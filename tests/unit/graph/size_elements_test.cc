@@ -198,7 +198,7 @@ TEST(SizeElements, DimRangesPrint) {
 
 // --- One node at a time
 
-class OneNode : public ::testing::Test {
+class OneNodeModel : public ::testing::Test {
  protected:
   // Adds the node and evaluates it: the elements of its output as text; "unknown" if it cannot be evaluated.
   std::vector<std::string> Elements(const std::string& op, std::vector<ValueId> inputs,
@@ -222,7 +222,7 @@ class OneNode : public ::testing::Test {
   const ValueId sizes_ = AddSizes(graph_, "sizes", {n_, m_, 5});
 };
 
-TEST_F(OneNode, AddSizesDeclaresItsSymbols) {
+TEST_F(OneNodeModel, AddSizesDeclaresItsSymbols) {
   EXPECT_THAT(graph_.sizes, ElementsAre(ir::OpenSize{"n", 1, 64}, ir::OpenSize{"m", 4, 8}));
   EXPECT_EQ(graph_.values[sizes_].data, nullptr);
   ASSERT_NE(graph_.values[sizes_].elements, nullptr);
@@ -230,7 +230,7 @@ TEST_F(OneNode, AddSizesDeclaresItsSymbols) {
   EXPECT_NE(graph_.values[AddSizes(graph_, "numbers", {4, 5})].data, nullptr) << "numbers are a constant";
 }
 
-TEST_F(OneNode, Arithmetic) {
+TEST_F(OneNodeModel, Arithmetic) {
   const ValueId numbers = AddInts(graph_, "numbers", {2, 3, 4});
   EXPECT_THAT(Elements("Add", {sizes_, numbers}), ElementsAre("n + 2", "m + 3", "9"));
   EXPECT_THAT(Elements("Sub", {sizes_, numbers}), ElementsAre("n - 2", "m - 3", "1"));
@@ -238,14 +238,14 @@ TEST_F(OneNode, Arithmetic) {
   EXPECT_THAT(Elements("Max", {sizes_, numbers}), ElementsAre("max(2, n)", "m", "5"));
 }
 
-TEST_F(OneNode, MovesElements) {
+TEST_F(OneNodeModel, MovesElements) {
   const ValueId two = AddInts(graph_, "two", {2, 0});
   EXPECT_THAT(Elements("Gather", {sizes_, two}), ElementsAre("5", "n"));
   EXPECT_THAT(Elements("Concat", {sizes_, two}, {{"axis", int64_t{0}}}), ElementsAre("n", "m", "5", "2", "0"));
   EXPECT_THAT(Elements("ReduceProd", {sizes_}, {{"keepdims", int64_t{0}}}), ElementsAre("m * n * 5"));
 }
 
-TEST_F(OneNode, ConditionsThatTheRangesDecide) {
+TEST_F(OneNodeModel, ConditionsThatTheRangesDecide) {
   const ValueId ones = AddInts(graph_, "ones", {-1, 3, 5}), other = AddInts(graph_, "other", {7, 7, 7});
   const auto equal = AddOp(graph_, "Equal", {sizes_, ones});
   ASSERT_TRUE(equal.ok());
@@ -256,7 +256,7 @@ TEST_F(OneNode, ConditionsThatTheRangesDecide) {
   EXPECT_THAT(Elements("Where", {*equal, other, sizes_}), ElementsAre("n", "m", "7"));
 }
 
-TEST_F(OneNode, WhatIsNotKnownStaysUnknown) {
+TEST_F(OneNodeModel, WhatIsNotKnownStaysUnknown) {
   const ValueId x = AddValue(graph_, "x", {ir::DType::kInt64, {3}});
   EXPECT_THAT(Elements("Add", {sizes_, x}), ElementsAre("unknown"));
   const ValueId open = AddValue(graph_, "open", {ir::DType::kFloat32, {n_, 4}});
@@ -265,7 +265,7 @@ TEST_F(OneNode, WhatIsNotKnownStaysUnknown) {
   EXPECT_THAT(Elements("Gather", {table, sizes_}), ElementsAre("unknown")) << "an index is open";
 }
 
-TEST_F(OneNode, TooMuchStaysUnknown) {
+TEST_F(OneNodeModel, TooMuchStaysUnknown) {
   const ValueId many = AddInts(graph_, "many", std::vector<int64_t>(5000, 1));
   EXPECT_THAT(Elements("Concat", {sizes_, many}, {{"axis", int64_t{0}}}), ElementsAre("unknown"));
 }
