@@ -2,6 +2,7 @@
 #include "compiler/graph/emit.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -111,7 +112,10 @@ absl::Status CheckSize(const TensorType& type) {
           fmt::format("dimension {} {} negative", extent, extent.IsFixed() ? "is" : "may be"));
     }
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent.max(), 1), &bytes) || bytes > kTensorBytesMax) {
-      return absl::InvalidArgumentError(Print(type) + " would take more than 1 TiB; use smaller sizes");
+      // Arithmetic on sizes saturates, so the largest number stands for any number above it.
+      const bool saturated = std::ranges::any_of(type.shape, [](const ir::Size& s) { return s.max() == INT64_MAX; });
+      return absl::InvalidArgumentError(saturated ? "a dimension of 2^63 - 1 or more is too large; use smaller sizes"
+                                                  : Print(type) + " would take more than 1 TiB; use smaller sizes");
     }
   }
   return absl::OkStatus();

@@ -79,7 +79,7 @@ class Size {
 
 inline Size operator/(const Size& a, const Size& b) { return FloorDiv(a, b); }
 inline Size operator%(const Size& a, const Size& b) { return FloorMod(a, b); }
-inline Size CeilDiv(const Size& a, const Size& b) { return FloorDiv(a + b - Size(1), b); }
+inline Size CeilDiv(const Size& a, const Size& b) { return FloorDiv(a + (b - Size(1)), b); }  // as b may be 2^63 - 1
 // Whether a < b, or a <= b, for all values of the symbols. False may also mean that it could not be decided.
 bool AlwaysLess(const Size& a, const Size& b);
 inline bool AlwaysAtMost(const Size& a, const Size& b) { return AlwaysLess(a, b + Size(1)); }

@@ -186,7 +186,7 @@ Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
     return InvalidArgument(what + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
   }
   if (!HasShape(given)) return InvalidArgument(what + " has no shape");
-  HONE_RETURN_IF_FAULT(CheckShape(tensor, ShapeOf(given), what));
+  HONE_RETURN_IF_FAULT(CheckShape(tensor, ShapeOf(given), what + " has shape"));
   uint64_t bytes = given.dtype.bits / 8;
   for (const int64_t extent : ShapeOf(given)) bytes *= static_cast<uint64_t>(extent);
   if (given.data == nullptr && bytes > 0) return InvalidArgument(what + " has no data");
@@ -207,7 +207,7 @@ Fault Model::CheckShape(uint32_t tensor, std::span<const int64_t> shape, const s
     wanted += (d == 0 ? "" : ", ") + (low == largest[d] ? "" : std::to_string(low) + "..") + std::to_string(largest[d]);
   }
   if (fits) return {};
-  return InvalidArgument(what + " has shape " + ShapeText(shape) + ", the model wants " + wanted + "]");
+  return InvalidArgument(what + " " + ShapeText(shape) + ", the model wants " + wanted + "]");
 }
 
 std::span<const int64_t> Model::ShapeOfPort(uint32_t tensor) const {
@@ -243,7 +243,7 @@ Fault Model::InputRange(size_t index, int64_t* min, int64_t* max, size_t room) c
 Fault Model::Resize(size_t index, std::span<const int64_t> shape) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   const uint32_t id = program_->inputs[index];
-  HONE_RETURN_IF_FAULT(CheckShape(id, shape, "the shape for '" + std::string(PortOf(id).name) + "'"));
+  HONE_RETURN_IF_FAULT(CheckShape(id, shape, "input '" + std::string(PortOf(id).name) + "' cannot be resized to"));
   if (std::ranges::equal(input_shapes_[index], shape)) return {};
   std::ranges::copy(shape, input_shapes_[index].begin());
   sizes_are_set_ = false;
