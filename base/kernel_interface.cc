@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kRoleNames[] = {"input", "constant", "packed", "output", "workspace"};
+constexpr std::string_view kRoleNames[] = {"input", "constant", "packed", "output", "sizes", "workspace"};
 constexpr int64_t kBufferBytesMax = int64_t{1} << 48;  // of one buffer: larger than any device, safe from overflow
 constexpr int64_t kLaunchLanesMax = int64_t{1} << 31;  // limit of groups, of lanes, and of an index of a buffer
 

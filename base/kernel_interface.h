@@ -25,6 +25,7 @@ enum class BufferRole : uint8_t {
   kConstant,   // known when the model is compiled
   kPacked,     // computed once, from constants, by the launches of `prepare`
   kOutput,     // written by every call
+  kSizes,      // i64: the values of the kernel's open sizes, given with every call; at most one buffer
   kWorkspace,  // a slice of the workspace: values that one launch writes and a later launch of the same call reads
 };
 

@@ -19,6 +19,10 @@ void AddTuneCommand(CLI::App& app, absl::Status* result);
 // `hone compile`: compiles a model to a package with the best schedules of the records or of a lock file.
 void AddCompileCommand(CLI::App& app, absl::Status* result);
 
+// `hone check MODEL [--target T] [--json]`: lists all that keeps a model from being compiled. Fails if there is
+// anything.
+void AddCheckCommand(CLI::App& app, absl::Status* result);
+
 // `hone run PACKAGE --input IN.npz --output OUT.npz [--threads N]`: runs a package once on arrays from a file.
 //
 // The arrays have the names of the model's inputs and outputs. Their types and shapes must match the model's exactly.

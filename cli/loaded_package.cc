@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string_view>
 
 #include "base/random.h"
 #include "base/status.h"
+#include "cli/command.h"
 #include "cli/output.h"
 #include "cli/random_values.h"
+#include "cli/shape_text.h"
 #include "deploy/runtime/dtype.h"
 
 namespace hone::cli {
@@ -71,10 +74,30 @@ package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMet
   return {target(), {}};
 }
 
+absl::Status LoadedPackage::Resize(const std::vector<std::string>& shapes) {
+  for (const std::string& text : shapes) {
+    HONE_ASSIGN_OR_RETURN(const NamedText named, SplitName("--shape", text, "name=1,128"));
+    HONE_ASSIGN_OR_RETURN(const std::vector<graph::DimRange> ranges, ParseShape(named.value, text));
+    std::vector<int64_t> extents;
+    for (const graph::DimRange& range : ranges) {
+      if (range.min != range.max) return UsageError(fmt::format("--shape {}: a run has numbers, not ranges", text));
+      extents.push_back(range.min);
+    }
+    const auto port = std::ranges::find(inputs_, named.name, &HonePort::name);
+    if (port == inputs_.end()) return UsageError(fmt::format("--shape: the model has no input '{}'", named.name));
+    const auto index = static_cast<size_t>(port - inputs_.begin());
+    HONE_RETURN_IF_ERROR(
+        RuntimeError(hone_resize(model(), index, extents.data(), static_cast<int32_t>(extents.size()))));
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_input(model(), index, &*port)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LoadedPackage::FillInputs(uint64_t seed) {
   HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, Metadata());
   Random random(seed);
   for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (hone_input_has_default(model(), i) != 0) continue;
     const package::DType dtype = package::FindDType(inputs_[i].dtype)->dtype;
     ValueRange range = DefaultRange(dtype);
     for (const package::InputRange& given : metadata.input_ranges) {

@@ -36,8 +36,12 @@ class LoadedPackage {
   // The description of the program that runs; without kernels if `metadata` does not describe it.
   package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
 
-  // Fills every input with random values. The range is the one that the package gives for the input, else [-1, 1) for
-  // floats, and 0 and 1 for integers, which are valid indices into every axis of at least two elements.
+  // Sets the shapes of inputs: "ids=1,37", numbers only. Usage errors name the input.
+  absl::Status Resize(const std::vector<std::string>& shapes);
+
+  // Fills every input without a default with random values. The range is the one that the package gives for the input,
+  // else [-1, 1) for floats, and 0 and 1 for integers, which are valid indices into every axis of at least two
+  // elements.
   absl::Status FillInputs(uint64_t seed);
 
   absl::Status Run();

@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   absl::Status result;
   hone::cli::AddTuneCommand(app, &result);
   hone::cli::AddCompileCommand(app, &result);
+  hone::cli::AddCheckCommand(app, &result);
   hone::cli::AddRunCommand(app, &result);
   hone::cli::AddBenchCommand(app, &result);
   hone::cli::AddProfileCommand(app, &result);

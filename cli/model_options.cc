@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -22,38 +21,12 @@
 #include "cli/command.h"
 #include "cli/npy.h"
 #include "cli/option_checks.h"
+#include "cli/output.h"
+#include "cli/shape_text.h"
 #include "deploy/runtime/dtype.h"
 
 namespace hone::cli {
 namespace {
-
-absl::StatusOr<std::vector<int64_t>> ParseShape(std::string_view text) {
-  std::vector<int64_t> shape;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    int64_t dimension = 0;
-    const auto [last, error] = std::from_chars(text.data(), text.data() + end, dimension);
-    if (error != std::errc() || last != text.data() + end || dimension < 0) {
-      return absl::InvalidArgumentError(fmt::format("'{}' is not a dimension", std::string(text.substr(0, end))));
-    }
-    shape.push_back(dimension);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return shape;
-}
-
-struct NamedText {
-  std::string name, value;
-};
-
-// Splits NAME=VALUE at the last equals sign, because names of inputs may contain one.
-absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& text, std::string_view form) {
-  const size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
-    return UsageError(fmt::format("{} {}: the name of the input is missing; write {}", option, text, form));
-  }
-  return NamedText{text.substr(0, equals), text.substr(equals + 1)};
-}
 
 bool IsFile(const std::string& bound) { return bound.ends_with(".npy"); }
 
@@ -101,6 +74,8 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
       ->expected(1)
       ->take_all();
+  command->add_flag("--defaults-as-constants", constant_defaults,
+                    "inputs with a default value in the file are constants, as weights are");
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
       ->check(IntegerInRange(kThreadsMax, 1));
 }
@@ -144,11 +119,14 @@ std::vector<std::string> ModelOptions::Files() const {
 
 absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   graph::ImportOptions options;
+  options.defaults_are_constants = constant_defaults;
+  options.warn = [told = std::make_shared<std::set<std::string>>()](const std::string& text) {
+    if (told->insert(text).second) PrintMessage(fmt::format("warning: {}\n", text));  // once, also for several targets
+  };
   for (const std::string& text : shapes) {
     HONE_ASSIGN_OR_RETURN(const NamedText shape_text, SplitName("--shape", text, "name=1,3,224,224"));
-    absl::StatusOr<std::vector<int64_t>> shape = ParseShape(shape_text.value);
-    if (!shape.ok()) return UsageError(fmt::format("--shape {}: {}", text, std::string(shape.status().message())));
-    if (!options.shapes.emplace(shape_text.name, *std::move(shape)).second) {
+    HONE_ASSIGN_OR_RETURN(std::vector<graph::DimRange> shape, ParseShape(shape_text.value, text));
+    if (!options.shapes.emplace(shape_text.name, std::move(shape)).second) {
       return UsageError(fmt::format("--shape names '{}' twice", shape_text.name));
     }
   }

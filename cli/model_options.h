@@ -26,6 +26,7 @@ struct ModelOptions {
   std::vector<std::string> targets;   // as given, each a target or several joined by '+'; empty = this host
   std::vector<std::string> places;    // "softmax=cpu": an operator, and the kind of the target that computes it
   std::string reproducers;            // folder for reproducers of compiler bugs; empty = none are written
+  bool constant_defaults = false;     // inputs with a default value are constants
   int threads = 0;                    // overrides the targets' number of threads; 0 = the targets' own
 
   enum class Count { kOne, kSeveral };  // whether an option may be given once or several times
@@ -42,7 +43,7 @@ struct ModelOptions {
 
   // The paths of all input files: the models and the files of --bind.
   std::vector<std::string> Files() const;
-  // The import options; reads the files of --bind. Usage errors name the wrong option.
+  // The import options; reads the files of --bind. Warnings are printed, each once. Usage errors name the wrong option.
   absl::StatusOr<graph::ImportOptions> Import() const;
   // The targets in the order given, or this host's CPU; at least one. Usage error: a target is unknown or given twice,
   // or several are joined.

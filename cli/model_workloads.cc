@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/model_workloads.h"
 
+#include <fmt/format.h>
+
 #include "base/status.h"
 #include "compiler/graph/plan.h"
 #include "deploy/package/compile_kernels.h"
@@ -31,9 +33,22 @@ std::vector<ModelWorkload> CalledWorkloads(const graph::Plan& plan, const Takes&
 
 }  // namespace
 
+namespace {
+
+// Kernels are measured at numbers: a workload with open sizes cannot be tuned.
+absl::Status CheckFixed(const graph::Plan& plan, const std::string& path) {
+  if (plan.sizes.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      fmt::format("{}: the dimension '{}' is a range; kernels are tuned for numbers only: give --shape with numbers",
+                  path, plan.sizes.front().name));
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model, const std::string& path,
                                                        const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, target));
+  HONE_RETURN_IF_ERROR(CheckFixed(plan, path));
   return CalledWorkloads(plan, [](size_t) { return true; });
 }
 
@@ -41,6 +56,7 @@ absl::StatusOr<std::vector<std::vector<ModelWorkload>>> WorkloadsByUnit(const Mo
                                                                         const std::string& path,
                                                                         const std::vector<target::Target>& units) {
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, units.front()));
+  HONE_RETURN_IF_ERROR(CheckFixed(plan, path));
   package::KernelOptions options = {.target = units.front(), .lookup = nullptr};
   for (size_t i = 1; i < units.size(); ++i) options.other_units.push_back({units[i], nullptr});
   HONE_ASSIGN_OR_RETURN(options.placement, model.PlacementOn(units));

@@ -175,6 +175,7 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   profile.passed_over = package.PassedOver();
   profile.threads = package.threads();
   HONE_RETURN_IF_ERROR(AddUnits(package, profile));
+  HONE_RETURN_IF_ERROR(package.Resize(options.shapes));
   HONE_RETURN_IF_ERROR(package.FillInputs(kProfileSeed));
   HONE_ASSIGN_OR_RETURN(const Medians medians, MeasureCalls(package, options.seconds, &profile.runs));
   AddKernels(package, program, medians.calls, profile);

@@ -42,11 +42,11 @@ absl::StatusOr<std::unique_ptr<hone::records::Store>> RecordSourceOptions::OpenF
 }
 
 absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::OpenIfAny() const {
-  if (given()) return Open(hone::records::OpenMode::kReadOnly);
+  if (given()) return Open(hone::records::OpenMode::kSnapshot);
   const absl::StatusOr<std::filesystem::path> path = File();
   if (!path.ok()) return nullptr;  // an account without a home has no records of its own
   absl::StatusOr<std::unique_ptr<hone::records::Store>> own =
-      hone::storage::OpenRecords(*path, hone::records::OpenMode::kReadOnly);
+      hone::storage::OpenRecords(*path, hone::records::OpenMode::kSnapshot);
   if (absl::IsNotFound(own.status())) return nullptr;  // also an empty file, as after a killed first `hone tune`
   HONE_RETURN_IF_ERROR(own.status());
   return *std::move(own);

@@ -29,8 +29,8 @@ struct RecordSourceOptions {
   // Opens the file or connects to the tracker. Usage error: both were given. Other errors: those of OpenRecords and
   // TrackerOptions::Connect. A tracker that does not answer is noticed only by the first call.
   absl::StatusOr<std::unique_ptr<records::Source>> Open(records::OpenMode mode) const;
-  // Opens the records read-only, to look up schedules for a compilation. Null: no option was given and the user has no
-  // records file, so the compilation uses default schedules. A file that was given must exist and be a records file.
+  // Opens a snapshot of the records, to look up schedules for a compilation. Null: no option was given and the user has
+  // no records file, so the compilation uses default schedules. A file that was given must exist and be a records file.
   absl::StatusOr<std::unique_ptr<records::Source>> OpenIfAny() const;
   // Opens the file, for commands that work on files only. Usage error: a tracker was given.
   absl::StatusOr<std::unique_ptr<records::Store>> OpenFile(records::OpenMode mode) const;

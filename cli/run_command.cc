@@ -34,13 +34,13 @@ std::string Describe(package::DType dtype, std::span<const int64_t> shape) {
 
 package::DType DTypeOf(const HonePort& port) { return package::FindDType(port.dtype)->dtype; }
 
-// Checks that every input has an array and every array belongs to an input.
-absl::Status CheckNames(const std::vector<HonePort>& inputs, const std::vector<std::string>& names,
-                        const std::string& path) {
+// Checks that every input without a default has an array and every array belongs to an input.
+absl::Status CheckNames(const LoadedPackage& package, const std::vector<std::string>& names, const std::string& path) {
   std::vector<std::string> wanted, missing, extra;
-  for (const HonePort& port : inputs) wanted.emplace_back(port.name);
-  for (const std::string& name : wanted) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) missing.push_back(name);
+  for (size_t i = 0; i < package.inputs().size(); ++i) {
+    const std::string& name = wanted.emplace_back(package.inputs()[i].name);
+    const bool given = std::find(names.begin(), names.end(), name) != names.end();
+    if (!given && hone_input_has_default(package.model(), i) == 0) missing.push_back(name);
   }
   for (const std::string& name : names) {
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) extra.push_back(name);
@@ -52,12 +52,25 @@ absl::Status CheckNames(const std::vector<HonePort>& inputs, const std::vector<s
   return absl::FailedPreconditionError(fmt::format("{} the inputs are '{}'", text, fmt::join(wanted, "', '")));
 }
 
+// The shapes that an input may have: "[1..4, 128]".
+std::string RangeText(std::span<const int64_t> min, std::span<const int64_t> max) {
+  std::vector<std::string> dimensions;
+  for (size_t d = 0; d < max.size(); ++d) {
+    dimensions.push_back(min[d] == max[d] ? fmt::format("{}", max[d]) : fmt::format("{}..{}", min[d], max[d]));
+  }
+  return fmt::format("[{}]", fmt::join(dimensions, ", "));
+}
+
 absl::Status SetInput(const LoadedPackage& package, size_t index, const NpzReader& reader) {
   const HonePort& port = package.inputs()[index];
-  const std::string wanted = Describe(DTypeOf(port), ShapeOf(port));
+  std::vector<int64_t> min(static_cast<size_t>(port.ndim)), max(min.size());
+  HONE_RETURN_IF_ERROR(RuntimeError(hone_input_range(package.model(), index, min.data(), max.data(), port.ndim)));
   const auto check = [&](const NpyHeader& header) {
+    bool fits = header.dtype == DTypeOf(port) && header.shape.size() == max.size();
+    for (size_t d = 0; fits && d < max.size(); ++d) fits = header.shape[d] >= min[d] && header.shape[d] <= max[d];
+    if (fits) return absl::OkStatus();
     const std::string found = Describe(header.dtype, header.shape);
-    if (found == wanted) return absl::OkStatus();
+    const std::string wanted = fmt::format("{} {}", package::Name(DTypeOf(port)), RangeText(min, max));
     std::string text = fmt::format("it is {}, the model wants {}", found, wanted);
     if (DTypeOf(port) == package::DType::kBFloat16 && header.dtype != package::DType::kBFloat16) {
       text += "; bf16 is type V2 in .npz files: save its bits, an array of uint16, with .view('V2')";
@@ -73,18 +86,23 @@ absl::Status SetInput(const LoadedPackage& package, size_t index, const NpzReade
 absl::Status SetInputs(const LoadedPackage& package, const std::string& path) {
   if (path.empty()) {
     if (package.inputs().empty()) return absl::OkStatus();
-    return CheckNames(package.inputs(), {}, "no --input");
+    return CheckNames(package, {}, "no --input");
   }
   HONE_ASSIGN_OR_RETURN(const NpzReader reader, NpzReader::Open(path));
-  HONE_RETURN_IF_ERROR(CheckNames(package.inputs(), reader.names(), path));
-  for (size_t i = 0; i < package.inputs().size(); ++i) HONE_RETURN_IF_ERROR(SetInput(package, i, reader));
+  const std::vector<std::string> names = reader.names();
+  HONE_RETURN_IF_ERROR(CheckNames(package, names, path));
+  for (size_t i = 0; i < package.inputs().size(); ++i) {
+    const bool given = std::find(names.begin(), names.end(), package.inputs()[i].name) != names.end();
+    if (given) HONE_RETURN_IF_ERROR(SetInput(package, i, reader));
+  }
   return absl::OkStatus();
 }
 
 absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path) {
   std::vector<ArrayView> arrays;
   for (size_t i = 0; i < package.outputs().size(); ++i) {
-    const HonePort& port = package.outputs()[i];
+    HonePort port;  // again, because the run decides the extents of open dimensions
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_output(package.model(), i, &port)));
     DLTensor view;
     HONE_RETURN_IF_ERROR(RuntimeError(hone_get_output(package.model(), i, &view)));
     arrays.push_back({port.name,

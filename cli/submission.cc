@@ -124,6 +124,15 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobSpecsOf(const ModelOptions& model, c
   return specs;
 }
 
+// The refusals of all models as one error.
+absl::Status JoinRefusals(const std::vector<absl::Status>& refused) {
+  if (refused.empty()) return absl::OkStatus();
+  if (refused.size() == 1) return refused.front();
+  std::string text = fmt::format("{} models cannot be compiled:", refused.size());
+  for (const absl::Status& status : refused) text += fmt::format("\n{}", std::string(status.message()));
+  return absl::Status(refused.front().code(), text);
+}
+
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App* command) {
@@ -181,16 +190,23 @@ absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model,
   HONE_RETURN_IF_ERROR(SetEnd(search, end));
   std::vector<v1::JobSpec> specs;
   HONE_ASSIGN_OR_RETURN(const std::vector<tuner::TiledTask> hints, ReadHintFiles(search.hints));
+  std::vector<absl::Status> refused;  // per model that cannot be compiled
   for (const std::string& path : model.models) {
     for (const Part& part : parts) {
-      HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> of_part, JobSpecsOf(model, path, search, part));
-      for (v1::JobSpec& spec : of_part) {
+      absl::StatusOr<std::vector<v1::JobSpec>> of_part = JobSpecsOf(model, path, search, part);
+      if (!of_part.ok()) {
+        if (of_part.status().GetPayload(kUsageMark).has_value()) return of_part.status();
+        refused.push_back(of_part.status());
+        break;  // the other parts would give the same reasons
+      }
+      for (v1::JobSpec& spec : *of_part) {
         spec.MergeFrom(end);
         if (!search.hints.empty()) HONE_RETURN_IF_ERROR(AddHints(hints, spec));
         specs.push_back(std::move(spec));
       }
     }
   }
+  HONE_RETURN_IF_ERROR(JoinRefusals(refused));
   if (specs.size() < 2) return specs;
   const std::string group = "g" + RandomId().substr(0, 8);  // short, because users type it
   for (v1::JobSpec& spec : specs) spec.set_group(group);

@@ -33,6 +33,12 @@ void TimedRunOptions::AddTo(CLI::App* command) {
       ->check(CLI::Range(0.0, 1e6))
       ->check(NoNan)
       ->capture_default_str();
+  command
+      ->add_option(
+          "--shape", shapes,
+          "the shape of an input with open dimensions, as name=1,128; may be given again; the largest by default")
+      ->expected(1)
+      ->take_all();
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 

@@ -18,6 +18,7 @@ class App;
 namespace hone::cli {
 
 struct TimedRunOptions {
+  std::vector<std::string> shapes;  // "ids=1,37": shapes of inputs with open dimensions; the others are the largest
   std::string package;
   int threads = 0;     // as for the constructor of ThreadPool (base/thread_pool.h), including 0
   double seconds = 2;  // duration of the measurement

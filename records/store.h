@@ -31,7 +31,9 @@
 
 namespace hone::records {
 
-enum class OpenMode { kReadOnly, kReadWrite };
+// kSnapshot: as kReadOnly, but every query sees the file as it was when it was opened, even if it changes or is
+// deleted.
+enum class OpenMode { kReadOnly, kSnapshot, kReadWrite };
 
 inline constexpr size_t kPageRowsMax = 100'000;
 

@@ -22,7 +22,7 @@ double Depth(const ir::Workload& workload) {
   double depth = 1;
   for (const ir::Stage& stage : workload.stages) {
     double terms = 1;
-    for (const ir::Axis& axis : stage.reduce_axes) terms *= static_cast<double>(axis.extent);
+    for (const ir::Axis& axis : stage.reduce_axes) terms *= static_cast<double>(axis.extent.max());
     depth = std::max(depth, terms);
   }
   return depth;

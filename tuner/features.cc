@@ -229,7 +229,8 @@ Totals Sum(const schedule::State& state, const std::vector<NestFacts>& nests, co
     t.memory += costs[i].memory_bytes;
     for (const Access& access : facts.accesses) t.bytes += access.local ? 0 : access.Bytes(0);
     double stored = ir::SizeOf(facts.nest->stage.buffer->dtype);
-    for (const int64_t extent : schedule::StoredShape(state, *facts.nest)) stored *= static_cast<double>(extent);
+    for (const ir::Size& extent : schedule::StoredShape(state, *facts.nest))
+      stored *= static_cast<double>(extent.max());
     const bool output = state.IsOutput(facts.nest->stage.buffer.get());
     if (facts.nest->IsTopLevel() && !output) t.workspace += stored;
     if (!facts.nest->IsTopLevel()) t.local += stored;

@@ -16,7 +16,7 @@ std::vector<int64_t> WithoutOnes(std::vector<int64_t> extents) {
 
 std::vector<int64_t> ExtentsOf(const std::vector<ir::Axis>& axes) {
   std::vector<int64_t> extents;
-  for (const ir::Axis& axis : axes) extents.push_back(axis.extent);
+  for (const ir::Axis& axis : axes) extents.push_back(axis.extent.max());
   return extents;
 }
 

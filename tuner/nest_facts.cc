@@ -71,6 +71,7 @@ class Analyzer {
   Analyzer(const State& state, const Nest& nest, const target::Target& target)
       : state_(state), nest_(nest), target_(target) {
     facts_.nest = &nest;
+    for (const ir::OpenSize& size : state.sizes) largest_.emplace(size.name, ir::Expr(size.max));
   }
 
   NestFacts Run() {
@@ -87,6 +88,9 @@ class Analyzer {
   }
 
  private:
+  // The expression with the largest values of open sizes.
+  ir::Expr Largest(const ir::Expr& e) const { return largest_.empty() ? e : ir::Substitute(e, largest_); }
+
   // Adds the loops around the place of the nest, then its own. own: the nest is the analyzed one, not one around it.
   void CollectLoops(const Nest& nest, bool own) {
     size_t end = nest.loops.size();
@@ -106,7 +110,7 @@ class Analyzer {
       const int64_t extent = together ? 1 : loop.max_extent;
       facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
                               own, own && i + nest.StatementLoops() >= nest.loops.size()});
-      extents_.push_back(together ? ir::Expr(1) : loop.extent);
+      extents_.push_back(together ? ir::Expr(1) : Largest(loop.extent));
       slots_.push_back(loop.name);
     }
   }
@@ -114,7 +118,7 @@ class Analyzer {
   void CompileBindings() {
     const auto add = [&](const ir::Axis& axis) {
       const auto binding = nest_.bindings.find(axis.name);
-      bindings_.emplace_back(binding == nest_.bindings.end() ? ir::Expr(0) : binding->second, slots_);
+      bindings_.emplace_back(binding == nest_.bindings.end() ? ir::Expr(0) : Largest(binding->second), slots_);
       axes_.push_back(axis.name);
     };
     for (const ir::Axis& axis : nest_.stage.axes) add(axis);
@@ -154,8 +158,8 @@ class Analyzer {
 
   void CountWork() {
     for (const LoopFacts& loop : facts_.loops) facts_.executed *= loop.extent;
-    for (const ir::Axis& axis : nest_.stage.axes) facts_.useful *= static_cast<double>(axis.extent);
-    for (const ir::Axis& axis : nest_.stage.reduce_axes) facts_.useful *= static_cast<double>(axis.extent);
+    for (const ir::Axis& axis : nest_.stage.axes) facts_.useful *= static_cast<double>(axis.extent.max());
+    for (const ir::Axis& axis : nest_.stage.reduce_axes) facts_.useful *= static_cast<double>(axis.extent.max());
     facts_.operations = CountOperations(nest_.stage.value);
     facts_.flops = facts_.operations;
     if (nest_.stage.reduction != ir::Reduction::kNone) {
@@ -197,7 +201,6 @@ class Analyzer {
 
   void AddAccess(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool store) {
     const Nest* producer = state_.FindNest(buffer.get());
-    const std::vector<int64_t>& shape = producer != nullptr ? producer->storage.shape : buffer->shape;
     Slots names = axes_;
     names.insert(names.end(), slots_.begin(), slots_.end());
     Access access;
@@ -209,10 +212,10 @@ class Analyzer {
     std::vector<IndexCode> codes;
     for (size_t d = 0; d < indices.size(); ++d) {
       const bool moved = access.local && d < producer->storage.origin.size();
-      codes.emplace_back(moved ? indices[d] - producer->storage.origin[d] : indices[d], names);
+      codes.emplace_back(Largest(moved ? indices[d] - producer->storage.origin[d] : indices[d]), names);
       access.irregular |= codes.back().irregular();
     }
-    std::vector<int64_t> stored = shape;
+    std::vector<int64_t> stored = ir::MaxValues(producer != nullptr ? producer->storage.shape : buffer->shape);
     if (access.local && !stored.empty()) stored.back() += producer->storage.pad;
     Measure(codes, stored, access);
     for (size_t i = 0; i < facts_.depth(); ++i) {  // neighbouring lanes differ in the innermost lane loop
@@ -314,6 +317,7 @@ class Analyzer {
   const target::Target& target_;
   NestFacts facts_;
   std::string at_;                     // while collecting loops: the loop at which the inner nest is computed
+  ir::VarMap largest_;                 // the largest values of open sizes
   std::vector<ir::Expr> extents_;      // of the loops
   Slots slots_, axes_;                 // names of the loops and of the axes
   std::vector<IndexCode> bindings_;    // values of the axes by those of the loops

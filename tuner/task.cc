@@ -46,8 +46,8 @@ std::vector<double> Shape(const ir::Workload& workload) {
     std::vector<double> extents;
     for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
       for (const ir::Axis& axis : *axes) {
-        extents.push_back(std::log2(static_cast<double>(std::max<int64_t>(1, axis.extent))));
-        work *= static_cast<double>(axis.extent);
+        extents.push_back(std::log2(static_cast<double>(std::max<int64_t>(1, axis.extent.max()))));
+        work *= static_cast<double>(axis.extent.max());
       }
     }
     if (work <= most) continue;

@@ -19,7 +19,7 @@ namespace hone::codegen {
 namespace {
 
 KernelBuffer Describe(const ir::BufferNode& buffer, BufferRole role) {
-  return {role, ir::ToString(ir::Type{buffer.dtype}), buffer.shape};
+  return {role, ir::ToString(ir::Type{buffer.dtype}), ir::MaxValues(buffer.shape)};
 }
 
 bool Reads(const std::vector<ir::Func>& funcs, const ir::Buffer& buffer) {
@@ -61,6 +61,7 @@ class InterfaceBuilder {
     }
     for (const ir::Buffer& packed : module_.packed) Add(packed, BufferRole::kPacked);
     for (const ir::Buffer& output : workload_.outputs) Add(output, BufferRole::kOutput);
+    if (module_.sizes != nullptr) Add(module_.sizes, BufferRole::kSizes);
     result_.workspace_bytes = AddWorkspace(module_.workspace, module_.main);
     result_.prepare_workspace_bytes = AddWorkspace(module_.prepare_workspace, module_.prepare);
     result_.main = Launches(module_.main);

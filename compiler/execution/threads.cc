@@ -19,6 +19,7 @@ absl::StatusOr<passes::Module> LowerToCalls(const schedule::State& state, const 
   HONE_ASSIGN_OR_RETURN(passes::Loops loops, passes::LowerLoops(state, target, name, std::move(options)));
   passes::Module module;
   module.packed = std::move(loops.packed);
+  module.sizes = std::move(loops.sizes);
   module.host_prepare = loops.prepare;
   module.main = {std::move(loops.main)};
   if (loops.prepare.body.defined()) module.prepare = {std::move(loops.prepare)};
@@ -34,7 +35,7 @@ schedule::Schedule NoPreparedSteps(const schedule::State&, const target::Target&
 schedule::Schedule LastAxisInnermost(const ir::Workload& workload, const target::Target&) {
   schedule::Schedule schedule;
   for (const ir::Stage& stage : workload.stages) {
-    if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent < kVectorExtentMin) continue;
+    if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent.max() < kVectorExtentMin) continue;
     schedule::Reorder order;
     for (size_t i = 0; i + 1 < stage.axes.size(); ++i) order.loops.push_back(stage.axes[i].name);
     for (const ir::Axis& axis : stage.reduce_axes) order.loops.push_back(axis.name);

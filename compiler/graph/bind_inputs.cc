@@ -72,49 +72,73 @@ std::vector<std::string_view> SplitNumbers(std::string_view text) {
 
 // The shape that the caller gives for this input, if any. Bound text gives the shape of a one-dimensional input whose
 // length is not declared.
-std::optional<std::vector<int64_t>> GivenShape(const RawInput& input, const ImportOptions& options) {
+std::optional<std::vector<DimRange>> GivenShape(const RawInput& input, const ImportOptions& options) {
   if (const auto* shape = Find(options.shapes, input.name)) return *shape;
-  if (const auto* bound = Find(options.bound_inputs, input.name)) return bound->type.shape;
+  if (const auto* bound = Find(options.bound_inputs, input.name)) {
+    const std::vector<int64_t> shape = ir::Values(bound->type.shape);
+    return std::vector<DimRange>(shape.begin(), shape.end());
+  }
   const std::string* text = Find(options.bound_texts, input.name);
   const bool open_list = input.shape && input.shape->size() == 1 && !input.shape->front().extent;
   if (text == nullptr || !open_list) return std::nullopt;
-  return std::vector<int64_t>{static_cast<int64_t>(SplitNumbers(*text).size())};
+  return std::vector<DimRange>{static_cast<int64_t>(SplitNumbers(*text).size())};
 }
 
-absl::Status CheckGiven(const RawInput& input, const std::vector<int64_t>& given) {
-  for (int64_t extent : given) {
-    if (extent < 0) {
-      return absl::InvalidArgumentError(
-          fmt::format("input '{}': the given shape {} has a negative dimension", input.name, fmt::join(given, ",")));
+absl::Status CheckGiven(const RawInput& input, const std::vector<DimRange>& given) {
+  std::vector<std::string> texts;
+  for (const DimRange& range : given) texts.push_back(Print(range));
+  const auto error = [&](std::string_view problem) {
+    return absl::InvalidArgumentError(
+        fmt::format("input '{}': the given shape {} {}", input.name, fmt::join(texts, ","), problem));
+  };
+  for (const DimRange& range : given) {
+    if (range.min < 0) return error("has a negative dimension");
+    if (range.max < range.min || range.step < 1) return error("has a range without values");
+    if (range.min % range.step != 0 || range.max % range.step != 0) {
+      return error("has a range whose ends are not multiples of its step");
     }
   }
   bool fits = !input.shape || input.shape->size() == given.size();
   for (size_t i = 0; fits && input.shape && i < given.size(); ++i) {
     const RawDimension& dim = (*input.shape)[i];
-    fits = dim.extent.value_or(0) == 0 || *dim.extent == given[i];  // 0: see ReadInput
+    fits = dim.extent.value_or(0) == 0 || DimRange(*dim.extent) == given[i];  // 0: see ReadInput
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("input '{}': the given shape {} does not fit the model's {}",
-                                                input.name, fmt::join(given, ","), DeclaredShape(input)));
+  return error(fmt::format("does not fit the model's {}", DeclaredShape(input)));
 }
 
-absl::StatusOr<std::map<std::string, int64_t>> BindSymbols(const std::vector<RawInput>& inputs,
-                                                           const ImportOptions& options) {
-  std::map<std::string, int64_t> symbols;
-  for (const RawInput& input : inputs) {
-    const std::optional<std::vector<int64_t>> given = GivenShape(input, options);
-    if (!given) continue;
-    HONE_RETURN_IF_ERROR(CheckGiven(input, *given));
-    for (size_t i = 0; input.shape && i < given->size(); ++i) {
-      const RawDimension& dim = (*input.shape)[i];
-      if (dim.extent || dim.symbol.empty()) continue;
-      auto [it, added] = symbols.emplace(dim.symbol, (*given)[i]);
-      if (added || it->second == (*given)[i]) continue;
-      return absl::InvalidArgumentError(fmt::format("input '{}': dimension '{}' is {} here and {} in another input",
-                                                    input.name, dim.symbol, (*given)[i], it->second));
+// Returns the size of a dimension: a number, or a multiple of the open size `name`.
+ir::Size DimensionSize(const std::string& name, const DimRange& range) {
+  if (range.min == range.max) return range.min;
+  return ir::Size::Open({name, range.min / range.step, range.max / range.step}) * range.step;
+}
+
+// The size that a dimension's symbol states as arithmetic on other symbols, "past_sequence + sequence"; nullopt if it
+// is a plain name, or if its terms are not symbols.
+std::optional<ir::Size> SumOf(const std::string& symbol, const std::map<std::string, DimRange>& symbols) {
+  if (symbol.find('+') == std::string::npos) return std::nullopt;
+  ir::Size sum = 0;
+  for (std::string_view term : SplitAt(symbol, '+')) {
+    while (term.starts_with(' ')) term.remove_prefix(1);
+    while (term.ends_with(' ')) term.remove_suffix(1);
+    const auto known = symbols.find(std::string(term));
+    int64_t number = 0;
+    const auto [last, error] = std::from_chars(term.data(), term.data() + term.size(), number);
+    if (known != symbols.end()) {
+      sum += DimensionSize(known->first, known->second);
+    } else if (error == std::errc() && last == term.data() + term.size()) {
+      sum += number;
+    } else {
+      return std::nullopt;
     }
   }
-  return symbols;
+  return sum;
+}
+
+// Returns the name of the open size of a dimension: the model's, or one that no other dimension has.
+std::string SizeName(const RawInput& input, size_t dimension) {
+  if (input.shape && !(*input.shape)[dimension].symbol.empty()) return (*input.shape)[dimension].symbol;
+  return fmt::format("{}.{}", input.name, dimension);
 }
 
 // Parses `text` as an element of T and appends it to `bytes`; returns false if it is not one.
@@ -194,59 +218,76 @@ absl::StatusOr<TensorData> ReadNumbers(const std::string& name, const TensorType
 
 }  // namespace
 
-absl::StatusOr<std::vector<TensorData>> BindInputValues(const std::vector<RawInput>& inputs,
-                                                        const std::vector<TensorType>& types,
-                                                        const ImportOptions& options) {
-  std::vector<TensorData> values(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (const std::string* text = Find(options.bound_texts, inputs[i].name)) {
-      HONE_ASSIGN_OR_RETURN(values[i], ReadNumbers(inputs[i].name, types[i], *text));
-    }
-    const Constant* bound = Find(options.bound_inputs, inputs[i].name);
-    if (bound == nullptr) continue;
-    if (bound->type != types[i]) {
-      return absl::InvalidArgumentError(fmt::format("input '{}' is {}, the bound value is {}; give it as {}",
-                                                    inputs[i].name, Print(types[i]), Print(bound->type),
-                                                    Print(types[i])));
-    }
-    HONE_CHECK(bound->data != nullptr && static_cast<int64_t>(bound->data->size()) == ByteSize(bound->type));
-    values[i] = bound->data;
-  }
-  return values;
+std::string Print(const DimRange& range) {
+  std::string text = std::to_string(range.min);
+  if (range.max != range.min) text += fmt::format("..{}", range.max);
+  if (range.step != 1) text += fmt::format(":{}", range.step);
+  return text;
 }
 
-absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInput>& inputs,
-                                                       const ImportOptions& options) {
+absl::StatusOr<SymbolExtents> BindSymbols(const std::vector<RawInput>& inputs, const ImportOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNames(inputs, options));
-  HONE_ASSIGN_OR_RETURN(auto symbols, BindSymbols(inputs, options));
-  std::vector<TensorType> types;
+  SymbolExtents symbols;
   for (const RawInput& input : inputs) {
-    TensorType type{input.dtype, {}};
-    if (const auto given = GivenShape(input, options)) {
-      type.shape = *given;
-      types.push_back(std::move(type));
+    const std::optional<std::vector<DimRange>> given = GivenShape(input, options);
+    if (!given) continue;
+    HONE_RETURN_IF_ERROR(CheckGiven(input, *given));
+    for (size_t i = 0; input.shape && i < given->size(); ++i) {
+      const RawDimension& dim = (*input.shape)[i];
+      if (dim.extent || dim.symbol.empty()) continue;
+      auto [it, added] = symbols.emplace(dim.symbol, (*given)[i]);
+      if (added || it->second == (*given)[i]) continue;
+      return absl::InvalidArgumentError(fmt::format("input '{}': dimension '{}' is {} here and {} in another input",
+                                                    input.name, dim.symbol, Print((*given)[i]), Print(it->second)));
+    }
+  }
+  return symbols;
+}
+
+absl::StatusOr<TensorData> BindInputValue(const RawInput& input, const TensorType& type, const ImportOptions& options) {
+  if (const Constant* bound = Find(options.bound_inputs, input.name)) {
+    if (bound->type != type) {
+      return absl::InvalidArgumentError(fmt::format("input '{}' is {}, the bound value is {}; give it as {}",
+                                                    input.name, Print(type), Print(bound->type), Print(type)));
+    }
+    HONE_CHECK(bound->data != nullptr && static_cast<int64_t>(bound->data->size()) == ByteSize(bound->type));
+    return bound->data;
+  }
+  const std::string* text = Find(options.bound_texts, input.name);
+  return text == nullptr ? TensorData() : ReadNumbers(input.name, type, *text);
+}
+
+absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExtents& symbols,
+                                         const ImportOptions& options) {
+  const std::string name = fmt::format("input '{}'", input.name);
+  if (!input.type_error.ok()) return Annotate(input.type_error, name);
+  TensorType type{input.dtype, {}};
+  const auto given = GivenShape(input, options);
+  if (!given && !input.shape) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} has no shape in the model: give it, for example with {}", name, SuggestedShape(input)));
+  }
+  for (size_t i = 0; given && i < given->size(); ++i) {
+    const std::string size = SizeName(input, i);
+    const std::optional<ir::Size> sum = (*given)[i].min == (*given)[i].max ? std::nullopt : SumOf(size, symbols);
+    type.shape.push_back(sum.has_value() ? *sum : DimensionSize(size, (*given)[i]));
+  }
+  for (size_t i = 0; !given && i < input.shape->size(); ++i) {
+    const RawDimension& dim = (*input.shape)[i];
+    auto symbol = symbols.find(dim.symbol);
+    if (const std::optional<ir::Size> sum = SumOf(dim.symbol, symbols); !dim.extent && sum.has_value()) {
+      type.shape.push_back(*sum);
       continue;
     }
-    if (!input.shape) {
-      return absl::InvalidArgumentError(fmt::format(
-          "input '{}' has no shape in the model: give it, for example with {}", input.name, SuggestedShape(input)));
+    if (!dim.extent && symbol == symbols.end()) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: dimension {} ('{}') is not known: give the shape, for example with {}", name, i,
+                      dim.symbol.empty() ? "?" : dim.symbol, SuggestedShape(input)));
     }
-    for (size_t i = 0; i < input.shape->size(); ++i) {
-      const RawDimension& dim = (*input.shape)[i];
-      auto symbol = symbols.find(dim.symbol);
-      if (!dim.extent && symbol == symbols.end()) {
-        return absl::InvalidArgumentError(
-            fmt::format("input '{}': dimension {} ('{}') is not known: give the shape, for example with {}", input.name,
-                        i, dim.symbol.empty() ? "?" : dim.symbol, SuggestedShape(input)));
-      }
-      type.shape.push_back(dim.extent ? *dim.extent : symbol->second);
-    }
-    types.push_back(std::move(type));
+    type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : DimensionSize(dim.symbol, symbol->second));
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    HONE_RETURN_IF_ERROR(Annotate(CheckSize(types[i]), fmt::format("input '{}'", inputs[i].name)));
-  }
-  return types;
+  HONE_RETURN_IF_ERROR(Annotate(CheckSize(type), name));
+  return type;
 }
 
 }  // namespace hone::graph

@@ -6,6 +6,9 @@
 #ifndef HONE_COMPILER_GRAPH_BIND_INPUTS_H_
 #define HONE_COMPILER_GRAPH_BIND_INPUTS_H_
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,18 +18,19 @@
 
 namespace hone::graph {
 
-// Returns one type per input, in the order of `inputs`, with every dimension known. If the shape given for one input
-// decides a symbolic dimension, it decides that dimension for all inputs. InvalidArgument if a dimension stays unknown,
-// or if the options contradict the model or name an input that the model does not have.
-absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInput>& inputs,
-                                                       const ImportOptions& options);
+// The extents of symbolic dimensions, by symbol, that the shapes given for the inputs decide. InvalidArgument if the
+// options contradict the model or each other, or name an input that the model does not have.
+using SymbolExtents = std::map<std::string, DimRange>;
+absl::StatusOr<SymbolExtents> BindSymbols(const std::vector<RawInput>& inputs, const ImportOptions& options);
 
-// Returns per input its bound value in row-major order, or nullptr for an input that stays a run-time input. `types` is
-// the result of BindInputTypes. InvalidArgument, stating the expected type and shape, if a value does not fit its
-// input.
-absl::StatusOr<std::vector<TensorData>> BindInputValues(const std::vector<RawInput>& inputs,
-                                                        const std::vector<TensorType>& types,
-                                                        const ImportOptions& options);
+// Returns the input's type with every dimension known. InvalidArgument if a dimension stays unknown. Unimplemented if
+// the input is not a tensor of a supported type.
+absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExtents& symbols,
+                                         const ImportOptions& options);
+
+// Returns the input's bound value in row-major order, or nullptr for an input that stays a run-time input. `type` is
+// the result of BindInputType. InvalidArgument, stating the expected type and shape, if the value does not fit.
+absl::StatusOr<TensorData> BindInputValue(const RawInput& input, const TensorType& type, const ImportOptions& options);
 
 }  // namespace hone::graph
 

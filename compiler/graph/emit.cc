@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/emit.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -32,7 +35,7 @@ absl::Status CheckStage(const ir::Stage& stage) {
   int64_t steps = 1;
   for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
     for (const ir::Axis& axis : *axes) {
-      if (__builtin_mul_overflow(steps, std::max<int64_t>(axis.extent, 1), &steps)) {
+      if (__builtin_mul_overflow(steps, std::max<int64_t>(axis.extent.max(), 1), &steps)) {
         return absl::InvalidArgumentError("computing it would take 2^63 steps or more; use smaller sizes");
       }
     }
@@ -47,7 +50,7 @@ int64_t EvaluationsOf(const std::vector<ir::Stage>& stages) {
     int64_t count = 1;
     for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
       for (const ir::Axis& axis : *axes) {
-        if (__builtin_mul_overflow(count, std::max<int64_t>(axis.extent, 1), &count)) return INT64_MAX;
+        if (__builtin_mul_overflow(count, std::max<int64_t>(axis.extent.max(), 1), &count)) return INT64_MAX;
       }
     }
     if (__builtin_add_overflow(steps, count, &steps)) return INT64_MAX;
@@ -76,20 +79,53 @@ std::set<const ir::BufferNode*> ReadBuffers(const EmittedNode& emitted) {
   return read;
 }
 
+// Returns true if a result, or the space over which a stage runs, depends on an open size.
+bool UsesOpenSizes(const EmittedNode& emitted) {
+  for (const ir::Buffer& output : emitted.outputs) {
+    if (output != nullptr && !ir::IsFixed(output->shape)) return true;
+  }
+  for (const ir::Stage& stage : emitted.stages) {
+    std::set<std::string, std::less<>> axes;
+    for (const auto* list : {&stage.axes, &stage.reduce_axes}) {
+      for (const ir::Axis& axis : *list) {
+        if (!axis.extent.IsFixed()) return true;
+        axes.insert(axis.name);
+      }
+    }
+    bool open = false;
+    ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+      const auto* var = e.As<ir::Var>();
+      open = open || (var != nullptr && !axes.contains(var->name));
+    });
+    if (open) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::Status CheckSize(const TensorType& type) {
   int64_t bytes = ir::SizeOf(type.dtype);
-  for (int64_t extent : type.shape) {
-    if (extent < 0) return absl::InvalidArgumentError(fmt::format("dimension {} is negative", extent));
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kTensorBytesMax) {
-      return absl::InvalidArgumentError(Print(type) + " would take more than 1 TiB; use smaller sizes");
+  for (const ir::Size& extent : type.shape) {
+    if (extent.min() < 0) {
+      return absl::InvalidArgumentError(
+          fmt::format("dimension {} {} negative", extent, extent.IsFixed() ? "is" : "may be"));
+    }
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent.max(), 1), &bytes) || bytes > kTensorBytesMax) {
+      // Arithmetic on sizes saturates, so the largest number stands for any number above it.
+      const bool saturated = std::ranges::any_of(type.shape, [](const ir::Size& s) { return s.max() == INT64_MAX; });
+      return absl::InvalidArgumentError(saturated ? "a dimension of 2^63 - 1 or more is too large; use smaller sizes"
+                                                  : Print(type) + " would take more than 1 TiB; use smaller sizes");
     }
   }
   return absl::OkStatus();
 }
 
-int64_t ByteSize(const TensorType& type) { return type.elements() * ir::SizeOf(type.dtype); }
+int64_t ByteSize(const TensorType& type) {
+  int64_t bytes = ir::SizeOf(type.dtype);
+  for (const ir::Size& extent : type.shape) bytes *= extent.max();
+  return bytes;
+}
 
 std::string Print(const TensorType& type) {
   return fmt::format("{}[{}]", ir::Name(type.dtype), fmt::join(type.shape, ","));
@@ -99,8 +135,11 @@ absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node&
                                                  StageBuilder& builder) {
   const OpDef* op = FindOp(node.domain, node.op);
   if (op == nullptr) return absl::UnimplementedError(NodeText(node) + ": the operator is not supported");
-  OpArgs args{.node = node, .inputs = std::move(inputs), .constants = {}};
-  for (ValueId id : node.inputs) args.constants.push_back(id == kAbsent ? nullptr : graph.values[id].data);
+  OpArgs args{.node = node, .inputs = std::move(inputs), .constants = {}, .elements = {}, .sizes = graph.sizes};
+  for (ValueId id : node.inputs) {
+    args.constants.push_back(id == kAbsent ? nullptr : graph.values[id].data);
+    args.elements.push_back(id == kAbsent ? nullptr : graph.values[id].elements);
+  }
   const size_t before = builder.stages().size();
   absl::StatusOr<std::vector<ir::Buffer>> outputs = op->emit(args, builder);
   HONE_RETURN_IF_ERROR(
@@ -154,6 +193,7 @@ absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Nod
 
 absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node) {
   HONE_ASSIGN_OR_RETURN(const EmittedNode emitted, EmitNode(graph, node));
+  if (!graph.sizes.empty() && UsesOpenSizes(emitted)) return false;
   const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId id = node.inputs[i];

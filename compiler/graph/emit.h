@@ -34,8 +34,8 @@ absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node);
 // (CheckSize), including those of intermediate stages.
 absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node);
 
-// Returns true if Evaluate can compute the node at compile time: every value that its stages read is a constant. (The
-// stages of a Shape read nothing, so it is always known.)
+// Returns true if Evaluate can compute the node at compile time: every value that its stages read is a constant, and
+// nothing depends on an open size. (The stages of a Shape read nothing, so it is known if the shape is fixed.)
 absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 
 // Computes the node's outputs with the interpreter; the entry of an absent output is empty. IsKnown must hold for the
@@ -44,10 +44,11 @@ absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t steps_max,
                                                int64_t* steps = nullptr);
 
-// InvalidArgument if a dimension is negative or the tensor would take more than 1 TiB. A dimension of 0 counts as 1
-// here, so no product of the dimensions of an accepted type overflows. Every tensor of a model must pass this check.
+// InvalidArgument if a dimension is, or may be, negative or the tensor may take more than 1 TiB. A dimension of 0
+// counts as 1 here, so no product of the dimensions of an accepted type overflows. Every tensor of a model must pass
+// this check.
 absl::Status CheckSize(const TensorType& type);
-// Size in bytes of a value of this type.
+// Size in bytes of a value of this type, for its largest sizes.
 int64_t ByteSize(const TensorType& type);
 std::string Print(const TensorType& type);  // "f32[2,3]"
 

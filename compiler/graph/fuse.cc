@@ -74,7 +74,7 @@ class Fuser {
     return only;
   }
 
-  const std::vector<int64_t>& ShapeOf(int node) const { return graph_.values[OnlyOutput(node)].type.shape; }
+  const ir::Shape& ShapeOf(int node) const { return graph_.values[OnlyOutput(node)].type.shape; }
 
   // Returns all nodes on paths from `from` (exclusive) to its post-dominator `to` (inclusive), ascending.
   std::vector<int> Between(int from, int to) const {
@@ -102,7 +102,7 @@ class Fuser {
   }
 
   // Returns true for an element-wise node on tensors of this shape that reads the cluster's results element by element.
-  bool FitsElementwise(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
+  bool FitsElementwise(int node, const ir::Shape& shape, const std::vector<int>& inside) const {
     return traits_[node].elementwise && Single(node) && FitsAsMember(node, shape, inside);
   }
 
@@ -113,13 +113,13 @@ class Fuser {
     if (!Single(node) || OnlyOutput(node) == kAbsent) return false;
     if (traits.row) return traits.row_shape == row.row_shape && traits.row_outer == row.row_outer;
     if (!traits.elementwise) return false;
-    const std::vector<int64_t>& shape = ShapeOf(node);
+    const ir::Shape& shape = ShapeOf(node);
     if (shape != row.row_shape && !IsRowReduced(shape, row.row_shape, row.row_outer)) return false;
     for (size_t i = 0; i < traits.access.size(); ++i) {
       const ValueId id = graph_.nodes[node].inputs[i];
       if (id == kAbsent || traits.access[i] != Access::kBroadcast || !MadeIn(id, inside)) continue;
       // Broadcasting a reduced value back over its row requires that all dimensions are kept.
-      const std::vector<int64_t>& from = graph_.values[id].type.shape;
+      const ir::Shape& from = graph_.values[id].type.shape;
       if (from.size() != shape.size() || !IsRowReduced(from, row.row_shape, row.row_outer)) return false;
     }
     return true;
@@ -156,7 +156,7 @@ class Fuser {
     int exit = seed;
     while (OnlyOutput(exit) != kAbsent) {
       const NodeTraits row = traits_[seed];
-      const std::vector<int64_t> shape = ShapeOf(exit);
+      const ir::Shape shape = ShapeOf(exit);
       const bool grown = GrowBy(seed, exit, [&](int node, const std::vector<int>& inside) {
         return FitsElementwise(node, shape, inside) || (row.row && FitsRow(node, row, inside));
       });
@@ -200,7 +200,7 @@ class Fuser {
   }
 
   // Returns the cluster of the sum of products whose result only these rows read; kNone if there is none.
-  int ScoresOf(int rows, const std::vector<int64_t>& shape) const {
+  int ScoresOf(int rows, const ir::Shape& shape) const {
     for (const int node : members_[rows]) {
       for (const ValueId id : graph_.nodes[node].inputs) {
         const int maker = id == kAbsent ? kNone : producers_[id];
@@ -218,7 +218,7 @@ class Fuser {
   void GrowChain(int seed) {
     if (OnlyOutput(seed) == kAbsent || meets_[seed] == kNone) return;
     const int meet = meets_[seed];
-    const std::vector<int64_t> shape = ShapeOf(seed);
+    const ir::Shape shape = ShapeOf(seed);
     std::vector<int> between = Between(seed, meet);
     if (between.size() > kClusterNodesMax) return;
     std::vector<int> inside = between;
@@ -237,7 +237,7 @@ class Fuser {
   }
 
   // Returns true if the cluster of `meet` may compute `seed` and the nodes between them on the fly.
-  bool AcceptsChain(int meet, int seed, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
+  bool AcceptsChain(int meet, int seed, const ir::Shape& shape, const std::vector<int>& inside) const {
     const NodeTraits& traits = traits_[meet];
     const std::vector<int>& members = members_[cluster_[meet]];
     const bool anchored = std::any_of(members.begin(), members.end(), [&](int m) { return traits_[m].reduces; });
@@ -254,7 +254,7 @@ class Fuser {
   }
 
   // FitsElementwise for an element-wise node that may already be in a cluster.
-  bool FitsAsMember(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
+  bool FitsAsMember(int node, const ir::Shape& shape, const std::vector<int>& inside) const {
     if (ShapeOf(node) != shape) return false;
     for (size_t i = 0; i < traits_[node].access.size(); ++i) {
       const ValueId id = graph_.nodes[node].inputs[i];

@@ -5,12 +5,6 @@
 
 namespace hone::graph {
 
-int64_t TensorType::elements() const {
-  int64_t product = 1;
-  for (int64_t extent : shape) product *= extent;
-  return product;
-}
-
 bool Equal(const Graph& a, const Graph& b) {
   if (a.nodes != b.nodes || a.inputs != b.inputs || a.outputs != b.outputs || a.output_names != b.output_names) {
     return false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model as a graph of values, nodes and attributes. Import makes it and the graph passes rewrite it.
 //
-// Every value has a static type, because import binds symbolic dimensions. A node is an ONNX operator, or one of the
-// few internal operators that passes introduce (domain "hone"). The meaning of operators is defined in ops/ (see op.h)
-// and nowhere else.
+// Every value has a type whose dimensions are numbers or expressions of open sizes, which get their values when a run
+// begins. A node is an ONNX operator, or one of the few internal operators that passes introduce (domain "hone"). The
+// meaning of operators is defined in ops/ (see op.h) and nowhere else.
 #ifndef HONE_COMPILER_GRAPH_GRAPH_H_
 #define HONE_COMPILER_GRAPH_GRAPH_H_
 
@@ -16,20 +16,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "compiler/ir/type.h"
+#include "compiler/ir/expr.h"
 #include "compiler/target/target.h"
 
 namespace hone::graph {
 
 struct TensorType {
   ir::DType dtype = ir::DType::kFloat32;
-  std::vector<int64_t> shape;
+  ir::Shape shape;
   bool operator==(const TensorType&) const = default;
-  int64_t elements() const;
+  ir::Size elements() const { return ir::Product(shape); }
 };
 
 // Row-major bytes of a constant. The bytes are shared, because graphs are copied and weights are large.
 using TensorData = std::shared_ptr<const std::vector<std::byte>>;
+// The elements of a value that is known but for open sizes, row-major: arithmetic on their Vars.
+using ElementExprs = std::shared_ptr<const std::vector<ir::Expr>>;
 
 struct Constant {
   TensorType type;
@@ -48,6 +50,8 @@ struct Value {
   std::string name;  // the model's name for it; unique in the graph
   TensorType type;
   TensorData data;  // set exactly if the value is a constant
+  // Set if the value is known but for open sizes: one expression per element. No node makes such a value.
+  ElementExprs elements;
   bool operator==(const Value&) const = default;
 };
 
@@ -62,16 +66,18 @@ struct Node {
 };
 
 struct Graph {
-  target::Target target;      // the target to optimize for; passes ask for its capabilities
-  std::vector<Value> values;  // indexed by ValueId
-  std::vector<Node> nodes;    // in topological order
+  target::Target target;            // the target to optimize for; passes ask for its capabilities
+  std::vector<ir::OpenSize> sizes;  // the open sizes that shapes and elements use; names are unique
+  std::vector<Value> values;        // indexed by ValueId
+  std::vector<Node> nodes;          // in topological order
   std::vector<ValueId> inputs, outputs;
-  std::vector<std::string> output_names;  // one per output: the model's name, kept when a pass replaces the value
+  std::map<ValueId, TensorData> defaults;  // the values of inputs that a run need not set; each key is in inputs
+  std::vector<std::string> output_names;   // one per output: the model's name, kept when a pass replaces the value
 };
 
 // Returns true if both graphs have the same nodes on the same values, names included. A pass that changes nothing
-// leaves an equal graph. Constants are equal only if they share their bytes. Values that only one graph has, and
-// targets, do not count.
+// leaves an equal graph. Constants are equal only if they share their bytes, or expressions. Values that
+// only one graph has, sizes and targets do not count.
 bool Equal(const Graph& a, const Graph& b);
 
 }  // namespace hone::graph

@@ -63,6 +63,7 @@ void TakePlaces(Graph& graph, const std::map<ValueId, ValueId>& replacements) {
   graph.nodes = std::move(nodes);
 }
 
+// Elements stay: they are few.
 void DropUnreadData(Graph& graph) {
   std::vector<bool> read(graph.values.size(), false);
   for (const Node& node : graph.nodes) {
@@ -80,12 +81,28 @@ void DropUnreadData(Graph& graph) {
 
 ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, TensorData data) {
   const ValueId id = static_cast<ValueId>(graph.values.size());
-  graph.values.push_back({fmt::format("{}.{}", name_hint, id), std::move(type), std::move(data)});
+  graph.values.push_back({fmt::format("{}.{}", name_hint, id), std::move(type), std::move(data), nullptr});
   return id;
 }
 
 ValueId AddInts(Graph& graph, std::string_view name_hint, const std::vector<int64_t>& values) {
   return AddConstant<int64_t>(graph, name_hint, ir::DType::kInt64, {static_cast<int64_t>(values.size())}, values);
+}
+
+ValueId AddSizes(Graph& graph, std::string_view name_hint, const ir::Shape& sizes) {
+  if (ir::IsFixed(sizes)) return AddInts(graph, name_hint, ir::Values(sizes));
+  for (const ir::Size& size : sizes) {
+    size.ForEachSymbol([&](const ir::OpenSize& symbol) {
+      if (std::ranges::find(graph.sizes, symbol.name, &ir::OpenSize::name) == graph.sizes.end()) {
+        graph.sizes.push_back(symbol);
+      }
+    });
+  }
+  // Before AddValue, because `sizes` may be the shape of a value of the graph.
+  auto elements = std::make_shared<const std::vector<ir::Expr>>(sizes.begin(), sizes.end());
+  const ValueId id = AddValue(graph, name_hint, {ir::DType::kInt64, {sizes.size()}});
+  graph.values[id].elements = std::move(elements);
+  return id;
 }
 
 absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node, const std::vector<std::string>& names) {
@@ -121,13 +138,13 @@ absl::StatusOr<ValueId> AddCast(Graph& graph, ValueId value, ir::DType to) {
   return AddOp(graph, "Cast", {value}, {{"to", ToOnnxType(to)}});
 }
 
-absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape) {
+absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const ir::Shape& shape) {
   if (graph.values[value].type.shape == shape) return value;
-  if (graph.values[value].data != nullptr) {
+  if (graph.values[value].data != nullptr && ir::IsFixed(shape)) {
     const Value constant = graph.values[value];
     return AddValue(graph, constant.name, {constant.type.dtype, shape}, constant.data);
   }
-  return AddOp(graph, "Reshape", {value, AddInts(graph, "shape", shape)}, {{"allowzero", int64_t{1}}});
+  return AddOp(graph, "Reshape", {value, AddSizes(graph, "shape", shape)}, {{"allowzero", int64_t{1}}});
 }
 
 absl::StatusOr<ValueId> AddSlice(Graph& graph, ValueId value, int64_t axis, int64_t begin, int64_t end) {
@@ -273,7 +290,7 @@ int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback
 }
 
 double FloatAttribute(const Node& node, const std::string& name, double fallback) {
-  return AttributeOr<double>(node, name, fallback);
+  return static_cast<float>(AttributeOr<double>(node, name, fallback));
 }
 
 std::vector<int64_t> IntsAttribute(const Node& node, const std::string& name, std::vector<int64_t> fallback) {

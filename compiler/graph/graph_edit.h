@@ -25,9 +25,10 @@ inline constexpr int kOwnOpset = 17;
 
 ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, TensorData data = nullptr);
 
-// Adds a constant. T must be the C++ type of dtype (float, int64_t, ...); values are in row-major order.
+// Adds a constant. T must be the C++ type of dtype (float, int64_t, ...); values are in row-major order. The shape is
+// fixed.
 template <typename T>
-ValueId AddConstant(Graph& graph, std::string_view name_hint, ir::DType dtype, std::vector<int64_t> shape,
+ValueId AddConstant(Graph& graph, std::string_view name_hint, ir::DType dtype, ir::Shape shape,
                     const std::vector<T>& values) {
   auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
   if (!values.empty()) std::memcpy(bytes->data(), values.data(), bytes->size());
@@ -36,6 +37,9 @@ ValueId AddConstant(Graph& graph, std::string_view name_hint, ir::DType dtype, s
 
 // Adds a constant i64[n], the form in which operators take lists of integers.
 ValueId AddInts(Graph& graph, std::string_view name_hint, const std::vector<int64_t>& values);
+// The same for sizes. If some are open, adds a value that is known but for them (Value::elements), and adds to
+// Graph::sizes the open sizes that it lacks.
+ValueId AddSizes(Graph& graph, std::string_view name_hint, const ir::Shape& sizes);
 
 // Appends the node. Each output that is not kAbsent (write kNewValue) is replaced by a new value. Its type comes from
 // the operator; its name is the entry of `names` at the output's position, or is derived from the node's name. Returns
@@ -48,8 +52,8 @@ absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<Val
 // Appends a Cast. Returns `value` itself if it already has the type.
 absl::StatusOr<ValueId> AddCast(Graph& graph, ValueId value, ir::DType to);
 // Appends a Reshape; both shapes must have the same number of elements. Returns `value` itself if it already has the
-// shape. For a constant, adds a constant of that shape instead, which shares the bytes.
-absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape);
+// shape. For a constant and a fixed shape, adds a constant of that shape instead, which shares the bytes.
+absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const ir::Shape& shape);
 
 // Appends a Slice of the elements [begin, end) along the axis.
 absl::StatusOr<ValueId> AddSlice(Graph& graph, ValueId value, int64_t axis, int64_t begin, int64_t end);
@@ -103,7 +107,8 @@ absl::Status LowerNodes(Graph& graph, const std::function<absl::StatusOr<ValueId
 // Returns true if the node is the operator `op` of ai.onnx.
 inline bool Is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
 
-// These return the attribute, or the fallback if it is absent or has another type.
+// These return the attribute, or the fallback if it is absent or has another type. Floats are rounded to f32, as ONNX
+// stores them.
 int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback);
 double FloatAttribute(const Node& node, const std::string& name, double fallback);
 std::vector<int64_t> IntsAttribute(const Node& node, const std::string& name, std::vector<int64_t> fallback = {});

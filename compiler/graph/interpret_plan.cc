@@ -31,6 +31,7 @@ absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std
   }
   for (const PlanCall& call : plan.calls) {
     const ir::Workload& workload = plan.workloads[call.workload];
+    if (!workload.sizes.empty()) return absl::UnimplementedError("a plan with open sizes cannot be interpreted");
     std::vector<std::span<const std::byte>> params;
     for (size_t i = 0; i < workload.params.size(); ++i) params.push_back(bytes(call.arguments[i]));
     HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, ir::Interpret(workload, params));

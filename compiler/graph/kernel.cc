@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/abstract_sizes.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/op.h"
 #include "compiler/graph/op_facts.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
@@ -65,12 +67,17 @@ std::optional<ir::Expr> Immediate(const Value& value) {
   return std::nullopt;
 }
 
-using Immediates = std::map<const ir::BufferNode*, ir::Expr>;
+// Per buffer its elements.
+using Immediates = std::map<const ir::BufferNode*, std::vector<ir::Expr>>;
 
 ir::Expr EmbedImmediates(const ir::Expr& e, const Immediates& immediates) {
   if (const auto* load = e.As<ir::Load>()) {
     auto it = immediates.find(load->buffer.get());
-    if (it != immediates.end()) return it->second;
+    if (it != immediates.end() && it->second.size() == 1) return it->second.front();
+    if (it != immediates.end()) {
+      const ir::Expr place = Flatten(load->indices, load->buffer->shape);
+      return Choose(EmbedImmediates(place, immediates), it->second);
+    }
   }
   return ir::MapChildren(e, [&](const ir::Expr& child) { return EmbedImmediates(child, immediates); });
 }
@@ -157,8 +164,11 @@ class KernelBuilder {
       made.insert(stage.buffer.get());
     }
     DropUnread(workload_);
-    AddParams();
+    HONE_RETURN_IF_ERROR(AddParams());
+    AddSizes();
+    const std::vector<ir::Size> sizes = AbstractSizes(workload_);
     HONE_RETURN_IF_ERROR(ir::Verify(workload_));
+    for (size_t from : ir::CanonicalSizeOrder(workload_)) kernel.sizes.push_back(sizes[from]);
     for (size_t from : ir::CanonicalParamOrder(workload_)) kernel.inputs.push_back(param_values_[from]);
     kernel.workload = ir::Canonicalize(workload_);
     return kernel;
@@ -166,11 +176,12 @@ class KernelBuilder {
 
  private:
   absl::Status Emit(const Node& node) {
-    OpArgs args{.node = node, .inputs = {}, .constants = {}};
+    OpArgs args{.node = node, .inputs = {}, .constants = {}, .elements = {}, .sizes = graph_.sizes};
     const bool floats_differ = FactsOf(node).floats_differ;
     for (ValueId id : node.inputs) {
       args.inputs.push_back(id == kAbsent ? nullptr : Input(id));
       args.constants.push_back(id == kAbsent ? nullptr : graph_.values[id].data);
+      args.elements.push_back(id == kAbsent ? nullptr : graph_.values[id].elements);
       const ir::Buffer& buffer = args.inputs.back();
       if (floats_differ && buffer != nullptr && ir::IsFloat(buffer->dtype)) immediates_.erase(buffer.get());
     }
@@ -190,7 +201,11 @@ class KernelBuilder {
     it->second = ir::MakeBuffer(fmt::format("in{}", id), value.type.dtype, value.type.shape);
     outside_.push_back(id);
     ranges_.emplace(id, DefaultParamRange(value.type.dtype));
-    if (std::optional<ir::Expr> immediate = Immediate(value)) immediates_.emplace(it->second.get(), *immediate);
+    if (value.elements != nullptr && !value.elements->empty()) {
+      immediates_.emplace(it->second.get(), *value.elements);
+    } else if (std::optional<ir::Expr> immediate = Immediate(value)) {
+      immediates_.emplace(it->second.get(), std::vector<ir::Expr>{*immediate});
+    }
     return it->second;
   }
 
@@ -225,7 +240,7 @@ class KernelBuilder {
 
   // Keeps only params that the stages still read. Shape and axis inputs are not read at run time, and immediates have
   // replaced their constants.
-  void AddParams() {
+  absl::Status AddParams() {
     std::set<const ir::BufferNode*> loaded;
     for (const ir::Stage& stage : workload_.stages) {
       ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
@@ -241,6 +256,38 @@ class KernelBuilder {
                                   .low = range.low,
                                   .high = range.high});
       param_values_.push_back(id);
+    }
+    return absl::OkStatus();
+  }
+
+  // Declares the open sizes that the workload uses, in the order in which Canonicalize renames them: those of shapes,
+  // of extents, and of values alone.
+  void AddSizes() {
+    std::map<std::string, ir::OpenSize, std::less<>> symbols;
+    const auto note = [&](const ir::OpenSize& symbol) { symbols.emplace(symbol.name, symbol); };
+    for (const ir::OpenSize& symbol : graph_.sizes) note(symbol);
+    for (const auto& [id, buffer] : buffers_) {
+      for (const ir::Size& extent : buffer->shape) extent.ForEachSymbol(note);
+    }
+    std::set<std::string> used;
+    const auto use = [&](const ir::OpenSize& symbol) {
+      note(symbol);
+      if (used.insert(symbol.name).second) workload_.sizes.push_back(symbol);
+    };
+    for (const size_t i : ir::CanonicalParamOrder(workload_)) {
+      for (const ir::Size& extent : workload_.params[i].buffer->shape) extent.ForEachSymbol(use);
+    }
+    for (const ir::Stage& stage : workload_.stages) {
+      for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+        for (const ir::Axis& axis : *axes) axis.extent.ForEachSymbol(use);
+      }
+    }
+    for (const ir::Stage& stage : workload_.stages) {
+      ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+        const auto* var = e.As<ir::Var>();
+        const auto symbol = var == nullptr ? symbols.end() : symbols.find(var->name);
+        if (symbol != symbols.end()) use(symbol->second);
+      });
     }
   }
 

@@ -16,6 +16,7 @@ struct Kernel {
   ir::Workload workload;         // canonical; its params are only the buffers that the stages read
   std::vector<ValueId> inputs;   // one per param
   std::vector<ValueId> outputs;  // one per workload output
+  std::vector<ir::Size> sizes;   // one per open size of the workload: its value, from the open sizes of the graph
 };
 
 // Builds the kernel. Constants of one element become immediates, except floats that typically differ from layer to

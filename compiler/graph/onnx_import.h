@@ -11,15 +11,21 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/import_report.h"
 #include "compiler/graph/plan.h"
 
 namespace hone::graph {
 
-// Imports the file at `path`. Errors name file, node, operator and reason: NotFound, InvalidArgument (damaged file,
-// unbound dimension, malformed node) or Unimplemented (a feature of ONNX that Hone does not support).
+// Imports the file at `path`. Errors name file, node, operator and all reasons: NotFound, InvalidArgument (damaged
+// file, unbound dimension, malformed node) or Unimplemented (a feature of ONNX that Hone does not support).
 absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& options);
 // The same for a model in memory; external data is read from `folder`.
 absl::StatusOr<Graph> ImportOnnxBytes(std::string_view bytes, const std::string& folder, const ImportOptions& options);
+
+// Tells all that an import of the file with these options would miss. Large external data stays unread, so that a check
+// is fast. If a dimension of an input is open, its problems are not errors but open_dimensions, and the check assumes a
+// size: problems that another size may solve are then left out. Errors: the file cannot be read or is damaged.
+absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOptions& options);
 
 }  // namespace hone::graph
 

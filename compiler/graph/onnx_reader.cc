@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/onnx_reader.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <filesystem>
@@ -101,7 +102,7 @@ absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& te
 // The folders in which external data may lie, and the caller's check before a file is read.
 struct ExternalData {
   const std::string& folder;
-  const ReadCheck& may_read;
+  const ReadOptions& options;
   // The folder of the model's file with symbolic links resolved. In the Hugging Face cache, model and data are links
   // into one folder.
   const std::string& linked_folder = folder;
@@ -154,8 +155,18 @@ absl::StatusOr<std::shared_ptr<std::vector<std::byte>>> Allocate(int64_t bytes) 
   }
 }
 
+absl::StatusOr<TensorData> ReadPart(const fs::path& path, const std::string& location, int64_t offset, int64_t bytes) {
+  std::ifstream file(path, std::ios::binary);
+  HONE_ASSIGN_OR_RETURN(auto data, Allocate(bytes));
+  file.seekg(offset);
+  file.read(reinterpret_cast<char*>(data->data()), bytes);
+  if (!file) return absl::InvalidArgumentError(fmt::format("external data file '{}' cannot be read", location));
+  return TensorData(std::move(data));
+}
+
+// Sets later->read and returns null if the data stays in its file.
 absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int64_t bytes,
-                                            const ExternalData& external) {
+                                            const ExternalData& external, DeferredData* later) {
   std::string location;
   int64_t offset = 0, length = -1;
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
@@ -168,7 +179,7 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
     }
   }
   HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, external));
-  if (external.may_read) HONE_RETURN_IF_ERROR(external.may_read(path.string()));
+  if (external.options.may_read) HONE_RETURN_IF_ERROR(external.options.may_read(path.string()));
   if (length >= 0 && length != bytes) {
     return absl::InvalidArgumentError(
         fmt::format("external data: length is {} bytes, but the shape needs {}", length, bytes));
@@ -181,21 +192,20 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
         fmt::format("external data file '{}' is too short: it has {} bytes, {} are needed from offset {}", location,
                     size, bytes, offset));
   }
-  std::ifstream file(path, std::ios::binary);
-  HONE_ASSIGN_OR_RETURN(auto data, Allocate(bytes));
-  file.seekg(offset);
-  file.read(reinterpret_cast<char*>(data->data()), bytes);
-  if (!file) return absl::InvalidArgumentError(fmt::format("external data file '{}' cannot be read", location));
-  return TensorData(std::move(data));
+  if (later == nullptr || bytes <= external.options.external_bytes_max) {
+    return ReadPart(path, location, offset, bytes);
+  }
+  later->read = [path, location, offset, bytes] { return ReadPart(path, location, offset, bytes); };
+  return TensorData();
 }
 
 // Moves the bytes out of the tensor, so that a large model is not held in memory twice.
 absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const TensorType& type,
-                                          const ExternalData& external) {
+                                          const ExternalData& external, DeferredData* later) {
   HONE_RETURN_IF_ERROR(CheckSize(type));
   const int64_t bytes = ByteSize(type);
   if (tensor.has_segment()) return absl::UnimplementedError("tensors in segments are not supported");
-  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternalData(tensor, bytes, external);
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternalData(tensor, bytes, external, later);
   if (!tensor.has_raw_data()) return ReadTypedData(tensor, type.dtype, bytes);
   std::string raw;
   raw.swap(*tensor.mutable_raw_data());
@@ -207,16 +217,47 @@ absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const Tenso
   return TensorData(std::move(data));
 }
 
-absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalData& external) {
+// later: may be null; as in ReadExternalData.
+absl::StatusOr<Constant> ReadSmallTensor(onnx::TensorProto& tensor, const SmallType& small,
+                                         const ExternalData& external, DeferredData* later) {
+  Constant constant{{small.stored, {tensor.dims().begin(), tensor.dims().end()}}, nullptr};
+  HONE_RETURN_IF_ERROR(CheckSize(constant.type));
+  const int64_t elements = constant.type.elements().value();
+  const TensorType packed{ir::DType::kUInt8, {PackedBytes(small, elements)}};
+  HONE_ASSIGN_OR_RETURN(const TensorData data, ReadTensorData(tensor, packed, external, later));
+  if (data != nullptr) {
+    constant.data = Unpack(small, *data, elements);
+    return constant;
+  }
+  later->read = [&small, elements, read = std::move(later->read)]() -> absl::StatusOr<TensorData> {
+    HONE_ASSIGN_OR_RETURN(const TensorData bytes, read());
+    return Unpack(small, *bytes, elements);
+  };
+  return constant;
+}
+
+// later: may be null; as in ReadExternalData.
+absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalData& external,
+                                    DeferredData* later = nullptr) {
   const std::string context = fmt::format("tensor '{}'", tensor.name());
+  if (const SmallType* small = FindSmallType(tensor.data_type())) {
+    absl::StatusOr<Constant> unpacked = ReadSmallTensor(tensor, *small, external, later);
+    return unpacked.ok() ? std::move(unpacked) : Annotate(unpacked.status(), context);
+  }
   Constant constant;
   absl::StatusOr<ir::DType> dtype = ToDType(tensor.data_type());
   if (!dtype.ok()) return Annotate(dtype.status(), context);
   constant.type = {*dtype, {tensor.dims().begin(), tensor.dims().end()}};
-  absl::StatusOr<TensorData> data = ReadTensorData(tensor, constant.type, external);
+  absl::StatusOr<TensorData> data = ReadTensorData(tensor, constant.type, external, later);
+  const bool external_data = tensor.data_location() == onnx::TensorProto::EXTERNAL;
+  if (!data.ok() && external_data && later != nullptr && external.options.defers()) {
+    later->unreadable = Annotate(data.status(), context);
+    later->read = [status = later->unreadable]() -> absl::StatusOr<TensorData> { return status; };
+    return constant;
+  }
   if (!data.ok()) return Annotate(data.status(), context);
   constant.data = *std::move(data);
-  if (constant.type.dtype != ir::DType::kBool) return constant;
+  if (constant.type.dtype != ir::DType::kBool || constant.data == nullptr) return constant;
   for (std::byte b : *constant.data) {  // other bit patterns would be undefined behaviour in generated code
     if (b > std::byte{1})
       return absl::InvalidArgumentError(context + ": a bool element is neither 0 nor 1; the file is damaged");
@@ -268,6 +309,7 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(onnx::AttributeProto& a, const Ext
       absl::StatusOr<Constant> tensor = ReadTensor(*a.mutable_t(), external);
       if (tensor.ok()) {
         attribute.value = *std::move(tensor);
+        attribute.small = FindSmallType(a.t().data_type());
       } else if (absl::IsUnimplemented(tensor.status())) {
         attribute.value = tensor.status();
       } else {
@@ -338,17 +380,30 @@ absl::StatusOr<std::vector<RawNode>> ReadNodes(Protos& protos, const ExternalDat
   return nodes;
 }
 
-absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
-  const std::string context = fmt::format("input '{}'", proto.name());
-  if (!proto.type().has_tensor_type()) return absl::UnimplementedError(context + ": only tensors are supported");
+// Names that exporters write for a dimension of unknown size. Two dimensions with such a name need not be equal.
+bool IsUnnamed(std::string_view symbol) {
+  constexpr std::string_view kNoNames[] = {"?", "*", "None", "none", "unknown", "Unknown", "unk", "dynamic"};
+  if (std::ranges::find(kNoNames, symbol) != std::end(kNoNames)) return true;
+  return symbol.starts_with("unk__") || symbol.starts_with("-");  // unk__7 of tf2onnx, and -1
+}
+
+RawInput ReadInput(const onnx::ValueInfoProto& proto) {
+  RawInput input{.name = proto.name(), .shape = {}, .type_error = {}};
+  if (!proto.type().has_tensor_type()) {
+    input.type_error = absl::UnimplementedError("only tensors are supported");
+    return input;
+  }
   const onnx::TypeProto::Tensor& type = proto.type().tensor_type();
-  absl::StatusOr<ir::DType> dtype = ToDType(type.elem_type());
-  if (!dtype.ok()) return Annotate(dtype.status(), context);
-  RawInput input{.name = proto.name(), .dtype = *dtype, .shape = {}};
+  const absl::StatusOr<ir::DType> dtype = ToDType(type.elem_type());
+  if (!dtype.ok()) {
+    input.type_error = dtype.status();
+    return input;
+  }
+  input.dtype = *dtype;
   if (!type.has_shape()) return input;
   input.shape.emplace();
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
-    RawDimension dimension{.extent = {}, .symbol = dim.dim_param()};
+    RawDimension dimension{.extent = {}, .symbol = IsUnnamed(dim.dim_param()) ? "" : dim.dim_param()};
     // Some exporters write -1 for an unknown dimension. Others write 0, which may also be an empty dimension; 0 is
     // taken literally unless the caller gives another extent.
     if (dim.has_dim_value() && dim.dim_value() >= 0) dimension.extent = dim.dim_value();
@@ -359,18 +414,26 @@ absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
 
 absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& external) {
   RawGraph graph;
-  if (proto.sparse_initializer_size() > 0) return absl::UnimplementedError("sparse initializers are not supported");
+  for (const onnx::SparseTensorProto& tensor : proto.sparse_initializer()) {
+    const std::string& name = tensor.values().name();
+    graph.initializers.push_back(
+        {name, absl::UnimplementedError(fmt::format("tensor '{}': sparse initializers are not supported", name)), {}});
+  }
   for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
-    absl::StatusOr<Constant> constant = ReadTensor(tensor, external);
+    DeferredData later;
+    absl::StatusOr<Constant> constant = ReadTensor(tensor, external, &later);
     if (!constant.ok() && !absl::IsUnimplemented(constant.status())) return constant.status();
-    graph.initializers.push_back({tensor.name(), std::move(constant)});
+    graph.initializers.push_back(
+        {tensor.name(), std::move(constant), std::move(later), FindSmallType(tensor.data_type())});
   }
   HONE_ASSIGN_OR_RETURN(graph.nodes, ReadNodes(*proto.mutable_node(), external));
-  for (const onnx::ValueInfoProto& info : proto.input()) {
-    HONE_ASSIGN_OR_RETURN(RawInput input, ReadInput(info));
-    graph.inputs.push_back(std::move(input));
-  }
+  for (const onnx::ValueInfoProto& info : proto.input()) graph.inputs.push_back(ReadInput(info));
   for (const onnx::ValueInfoProto& output : proto.output()) graph.outputs.push_back(output.name());
+  for (const auto* infos : {&proto.output(), &proto.value_info()}) {
+    for (const onnx::ValueInfoProto& info : *infos) {
+      if (info.has_type()) graph.declared.push_back(ReadInput(info));
+    }
+  }
   return graph;
 }
 
@@ -402,7 +465,10 @@ absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& 
     return absl::InvalidArgumentError("this is not an ONNX model: it has no graph with outputs");
   }
   RawModel model;
+  model.ir_version = proto.ir_version();
   model.opsets = ReadOpsets(proto.opset_import());
+  constexpr int64_t kFirstIrWithOpsets = 3;  // older files mean opset 1
+  if (model.opsets.empty() && model.ir_version > 0 && model.ir_version < kFirstIrWithOpsets) model.opsets[""] = 1;
   if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not state its opset; export it again");
   HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(*proto.mutable_graph(), external));
   constexpr int kOverloadField = 13;
@@ -421,19 +487,22 @@ absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& 
 
 }  // namespace
 
-std::string Describe(const RawNode& node, size_t index) {
-  const std::string name = node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name;
-  return fmt::format("node '{}' ({})", name, node.op);
+std::string NameOf(const RawNode& node, size_t index) {
+  return node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name;
 }
 
-absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder, const ReadCheck& may_read) {
+std::string Describe(const RawNode& node, size_t index) {
+  return fmt::format("node '{}' ({})", NameOf(node, index), node.op);
+}
+
+absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder, const ReadOptions& options) {
   if (bytes.size() > kModelFileBytesMax) return TooLarge();
   onnx::ModelProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Damaged();
-  return ReadModel(proto, {folder, may_read});
+  return ReadModel(proto, {folder, options});
 }
 
-absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& may_read) {
+absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadOptions& options) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (!error) return absl::NotFoundError(fmt::format("{}: there is no such file", path));
@@ -450,7 +519,7 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& 
   if (!parsed) return Annotate(Damaged(), path);
   const std::string folder = fs::path(path).parent_path().string();
   const std::string linked_folder = fs::weakly_canonical(path, error).parent_path().string();
-  absl::StatusOr<RawModel> model = ReadModel(proto, {folder, may_read, linked_folder});
+  absl::StatusOr<RawModel> model = ReadModel(proto, {folder, options, linked_folder});
   return model.ok() ? std::move(model) : Annotate(model.status(), path);
 }
 

@@ -7,6 +7,7 @@
 #ifndef HONE_COMPILER_GRAPH_ONNX_READER_H_
 #define HONE_COMPILER_GRAPH_ONNX_READER_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/small_types.h"
 
 namespace hone::graph {
 
@@ -32,6 +34,7 @@ struct RawAttribute {
       value;
   std::string reference;  // inside a function's body: the name of the calling node's attribute to use instead of
                           // `value`; else empty
+  const SmallType* small = nullptr;  // the type in the file if `value` is a tensor unpacked from it
 };
 
 struct RawNode {
@@ -39,25 +42,41 @@ struct RawNode {
   std::vector<std::string> inputs, outputs;  // "" for an omitted one
   std::map<std::string, RawAttribute> attributes;
 };
-// The node's name in error messages: "node 'conv1' (Conv)". A node without a name is named by its index.
+// The node's name. A node without a name is named by its operator and index.
+std::string NameOf(const RawNode& node, size_t index);
+// The node in error messages: "node 'conv1' (Conv)".
 std::string Describe(const RawNode& node, size_t index);
+
+// Reads the bytes of a tensor that was left in its file. Errors are those of ReadOnnxFile.
+using DeferredRead = std::function<absl::StatusOr<TensorData>()>;
+
+struct DeferredData {
+  DeferredRead read;        // empty: the data is not deferred
+  absl::Status unreadable;  // why the file does not have the data: it is missing or too short
+};
 
 // An initializer. An unsupported kind of tensor is stored as an Unimplemented status, so that it is an error only if it
 // is used. Damaged data is an error of the reader at once.
 struct RawTensor {
   std::string name;
-  absl::StatusOr<Constant> constant;
+  absl::StatusOr<Constant> constant;  // its data is null if `later.read` is set
+  DeferredData later;                 // set if ReadOptions leaves the data in its file
+  const SmallType* small = nullptr;   // the type in the file if the constant has been unpacked from it
 };
 
 struct RawDimension {
   std::optional<int64_t> extent;
-  std::string symbol;  // the dimension's symbolic name if extent is not set; may be empty
+  // The dimension's symbolic name if extent is not set. Empty if it has none: also for "?", "unk__7" and the like,
+  // which exporters write for different sizes.
+  std::string symbol;
 };
 
+// An input, or the declared type of another value.
 struct RawInput {
   std::string name;
-  ir::DType dtype;
+  ir::DType dtype = ir::DType::kFloat32;  // meaningless unless type_error is OK
   std::optional<std::vector<RawDimension>> shape;
+  absl::Status type_error;  // Unimplemented: not a tensor, or of an unsupported element type
 };
 
 struct RawGraph {
@@ -65,6 +84,7 @@ struct RawGraph {
   std::vector<RawTensor> initializers;
   std::vector<RawInput> inputs;
   std::vector<std::string> outputs;
+  std::vector<RawInput> declared;  // the types that the file states for outputs and other values, if it states any
 };
 
 struct RawFunction {
@@ -75,6 +95,7 @@ struct RawFunction {
 };
 
 struct RawModel {
+  int64_t ir_version = 0;
   std::map<std::string, int64_t> opsets;                                               // by domain
   std::map<std::tuple<std::string, std::string, std::string>, RawFunction> functions;  // keys: domain, name, overload
   RawGraph graph;
@@ -84,14 +105,21 @@ struct RawModel {
 // tensors. An error stops the reading.
 using ReadCheck = std::function<absl::Status(const std::string& path)>;
 
-// Reads the file at `path`. Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented
-// (an input that is not a tensor or has an unsupported element type), ResourceExhausted (not enough memory for the
-// external data). External data must lie in the folder of the file, or, if the file is a symbolic link, in the folder
-// of the link's target.
-absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& may_read = {});
+struct ReadOptions {
+  ReadCheck may_read;  // empty: every file may be read
+  // External data of tensors larger than this stays in its file. Whether the file has the bytes is still checked; if
+  // not, the tensor says so, and reading goes on.
+  int64_t external_bytes_max = INT64_MAX;
+  bool defers() const { return external_bytes_max < INT64_MAX; }
+};
+
+// Reads the file at `path`. Errors: NotFound (no such file), InvalidArgument (damaged, or not a model),
+// ResourceExhausted (not enough memory for the external data). External data must lie in the folder of the file, or, if
+// the file is a symbolic link, in the folder of the link's target.
+absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadOptions& options = {});
 // The same for a model in memory. External data must lie in `folder`; no path out of it is followed.
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder,
-                                       const ReadCheck& may_read = {});
+                                       const ReadOptions& options = {});
 
 }  // namespace hone::graph
 

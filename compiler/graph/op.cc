@@ -2,16 +2,20 @@
 #include "compiler/graph/op.h"
 
 #include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/convert_attribute.h"
 #include "compiler/graph/ops/families.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
 
-std::vector<ir::Axis> MakeAxes(const std::string& stage, char kind, const std::vector<int64_t>& extents) {
+std::vector<ir::Axis> MakeAxes(const std::string& stage, char kind, const ir::Shape& extents) {
   std::vector<ir::Axis> axes;
   for (size_t i = 0; i < extents.size(); ++i) axes.push_back({fmt::format("{}_{}{}", stage, kind, i), extents[i]});
   return axes;
@@ -27,7 +31,7 @@ template <typename T>
 T ReadAttribute(const OpArgs& args, std::string_view name, T fallback, std::string_view wanted) {
   auto it = args.node.attributes.find(std::string(name));
   if (it == args.node.attributes.end()) return fallback;
-  if (const T* value = std::get_if<T>(&it->second)) return *value;
+  if (const std::optional<T> value = ConvertAttribute<T>(it->second)) return *value;
   args.WrongType(name, wanted);
   return fallback;
 }
@@ -41,14 +45,13 @@ std::vector<int64_t> WidenInts(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-ir::Buffer StageBuilder::Compute(std::string_view hint, ir::DType dtype, std::vector<int64_t> shape,
-                                 const Body& value) {
+ir::Buffer StageBuilder::Compute(std::string_view hint, ir::DType dtype, ir::Shape shape, const Body& value) {
   return Reduce(hint, dtype, std::move(shape), {}, ir::Reduction::kNone,
                 [&](std::span<const ir::Expr> indices, std::span<const ir::Expr>) { return value(indices); });
 }
 
-ir::Buffer StageBuilder::Reduce(std::string_view hint, ir::DType dtype, std::vector<int64_t> shape,
-                                std::vector<int64_t> reduce_extents, ir::Reduction reduction, const ReduceBody& value) {
+ir::Buffer StageBuilder::Reduce(std::string_view hint, ir::DType dtype, ir::Shape shape, ir::Shape reduce_extents,
+                                ir::Reduction reduction, const ReduceBody& value) {
   ir::Stage stage;
   const std::string name = fmt::format("{}_{}", hint, next_++);
   stage.axes = MakeAxes(name, 'i', shape);
@@ -67,7 +70,7 @@ int64_t OpArgs::Int(std::string_view name, int64_t fallback) const {
 }
 
 double OpArgs::Float(std::string_view name, double fallback) const {
-  return ReadAttribute<double>(*this, name, fallback, "a float");
+  return static_cast<float>(ReadAttribute<double>(*this, name, fallback, "a float"));
 }
 
 std::string OpArgs::String(std::string_view name, std::string_view fallback) const {
@@ -93,12 +96,28 @@ std::string OpArgs::NotConstantMessage(size_t i) {
 absl::StatusOr<std::vector<int64_t>> OpArgs::ConstantInts(size_t i) const {
   if (!Has(i)) return absl::InvalidArgumentError(fmt::format("input {} is missing", i));
   if (i >= constants.size() || constants[i] == nullptr) {
-    return absl::InvalidArgumentError(NotConstantMessage(i));
+    return absl::UnimplementedError(NotConstantMessage(i));
   }
   if (inputs[i]->dtype == ir::DType::kInt64) return WidenInts<int64_t>(*constants[i]);
   if (inputs[i]->dtype == ir::DType::kInt32) return WidenInts<int32_t>(*constants[i]);
   return absl::InvalidArgumentError(
       fmt::format("input {} has type {}; only i32 and i64 are supported here", i, ir::Name(inputs[i]->dtype)));
+}
+
+absl::StatusOr<ir::Shape> OpArgs::ConstantSizes(size_t i) const {
+  if (i >= elements.size() || elements[i] == nullptr) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, ConstantInts(i));
+    return ir::Shape(numbers);
+  }
+  std::map<std::string, ir::OpenSize, std::less<>> symbols;
+  for (const ir::OpenSize& size : sizes) symbols.emplace(size.name, size);
+  ir::Shape result;
+  for (const ir::Expr& element : *elements[i]) {
+    std::optional<ir::Size> size = ir::ToSize(element, symbols);
+    if (!size.has_value()) return absl::InvalidArgumentError(NotConstantMessage(i));
+    result.push_back(*std::move(size));
+  }
+  return result;
 }
 
 const OpDef* FindOp(std::string_view domain, std::string_view name) {

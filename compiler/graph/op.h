@@ -25,11 +25,11 @@ class StageBuilder {
  public:
   // Adds a stage of this shape without reduction. Calls `value` once, with one index expression per dimension.
   using Body = std::function<ir::Expr(std::span<const ir::Expr>)>;
-  ir::Buffer Compute(std::string_view hint, ir::DType dtype, std::vector<int64_t> shape, const Body& value);
+  ir::Buffer Compute(std::string_view hint, ir::DType dtype, ir::Shape shape, const Body& value);
   // Adds a stage with a reduction over reduce_extents. `value` gets the indices and the reduction indices.
   using ReduceBody = std::function<ir::Expr(std::span<const ir::Expr>, std::span<const ir::Expr>)>;
-  ir::Buffer Reduce(std::string_view hint, ir::DType dtype, std::vector<int64_t> shape,
-                    std::vector<int64_t> reduce_extents, ir::Reduction reduction, const ReduceBody& value);
+  ir::Buffer Reduce(std::string_view hint, ir::DType dtype, ir::Shape shape, ir::Shape reduce_extents,
+                    ir::Reduction reduction, const ReduceBody& value);
   std::span<const ir::Stage> stages() const { return stages_; }
   std::vector<ir::Stage> TakeStages() { return std::move(stages_); }
 
@@ -44,6 +44,9 @@ struct OpArgs {
   const Node& node;
   std::vector<ir::Buffer> inputs;
   std::vector<TensorData> constants;  // one per input; null if the value is not known at compile time
+  // One per input: its elements as expressions of open sizes; null unless the value is known but for these sizes.
+  std::vector<ElementExprs> elements = {};
+  std::span<const ir::OpenSize> sizes = {};  // those of the graph
   // Set by the attribute getters below to the first attribute of a wrong type. EmitInto (emit.h) checks it after the
   // operator function has run, before it looks at the function's result.
   mutable absl::Status attribute_error = absl::OkStatus();
@@ -54,13 +57,15 @@ struct OpArgs {
   // These return the attribute, or the fallback if the node has none. An attribute of a wrong type sets attribute_error
   // (InvalidArgument, naming the attribute) and yields the fallback.
   int64_t Int(std::string_view name, int64_t fallback) const;
-  double Float(std::string_view name, double fallback) const;
+  double Float(std::string_view name, double fallback) const;  // rounded to f32, as ONNX stores float attributes
   std::string String(std::string_view name, std::string_view fallback) const;
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> fallback) const;
   // Sets attribute_error, unless it is already set. `wanted` is the expected type in words: "an integer".
   void WrongType(std::string_view name, std::string_view wanted) const;
-  // Returns the elements of input i (int32 or int64: shapes, axes, pads). InvalidArgument if it is not constant.
+  // Returns the elements of input i (int32 or int64: shapes, axes, pads). Unimplemented if it is not constant.
   absl::StatusOr<std::vector<int64_t>> ConstantInts(size_t i) const;
+  // Returns the elements of input i as sizes. InvalidArgument if it is not known at compile time but for open sizes.
+  absl::StatusOr<ir::Shape> ConstantSizes(size_t i) const;
 };
 
 // An operator function appends stages and returns one buffer per output, in order. A returned buffer may be an input

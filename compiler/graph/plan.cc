@@ -11,6 +11,7 @@
 #include "compiler/graph/onnx_import.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/pipeline.h"
+#include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
@@ -20,13 +21,15 @@ class PlanBuilder {
   explicit PlanBuilder(const Graph& graph) : graph_(graph), tensors_(graph.values.size(), -1) {}
 
   absl::StatusOr<Plan> Run() {
+    plan_.sizes = graph_.sizes;
     for (ValueId id : graph_.inputs) plan_.inputs.push_back(TensorOf(id));
+    for (const auto& [id, data] : graph_.defaults) plan_.defaults[TensorOf(id)] = data;
     for (const Node& node : graph_.nodes) {
       if (IsView(node)) alias_source_[node.outputs[0]] = node.inputs[0];
     }
     HONE_ASSIGN_OR_RETURN(std::vector<Cluster> clusters, Fuse(graph_));
     for (const Cluster& cluster : clusters) HONE_RETURN_IF_ERROR(AddCall(cluster));
-    AddOutputs();
+    HONE_RETURN_IF_ERROR(AddOutputs());
     return std::move(plan_);
   }
 
@@ -51,16 +54,20 @@ class PlanBuilder {
 
   absl::Status AddCall(const Cluster& cluster) {
     HONE_ASSIGN_OR_RETURN(Kernel kernel, BuildKernel(graph_, cluster));
+    std::map<std::string, ir::Size, std::less<>> values;
+    for (size_t i = 0; i < kernel.sizes.size(); ++i) values[kernel.workload.sizes[i].name] = kernel.sizes[i];
     // Checks that the kernel's outputs have the sizes of their tensors; a larger one would overwrite other tensors'
     // memory.
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const ir::BufferNode& made = *kernel.workload.outputs[i];
-      HONE_CHECK((graph_.values[kernel.outputs[i]].type == TensorType{made.dtype, made.shape}));
+      ir::Shape shape;
+      for (const ir::Size& extent : made.shape) shape.push_back(extent.Substitute(values));
+      HONE_CHECK((graph_.values[kernel.outputs[i]].type == TensorType{made.dtype, shape}));
     }
     const int next = static_cast<int>(plan_.workloads.size());
     auto [it, added] = workloads_.emplace(ir::WorkloadDigest(kernel.workload), next);
     if (added) plan_.workloads.push_back(std::move(kernel.workload));
-    PlanCall call{.workload = it->second, .arguments = {}};
+    PlanCall call{.workload = it->second, .arguments = {}, .sizes = std::move(kernel.sizes)};
     for (ValueId id : kernel.inputs) call.arguments.push_back(TensorOf(id));
     for (ValueId id : kernel.outputs) call.arguments.push_back(TensorOf(id));
     plan_.calls.push_back(std::move(call));
@@ -69,9 +76,15 @@ class PlanBuilder {
 
   // Gives every graph output a tensor with the model's name. If the value is an input, a constant or already an output,
   // that tensor is an alias.
-  void AddOutputs() {
+  absl::Status AddOutputs() {
     std::set<TensorId> named(plan_.inputs.begin(), plan_.inputs.end());
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      if (graph_.values[graph_.outputs[i]].elements != nullptr) {
+        return absl::UnimplementedError(
+            fmt::format("output '{}' consists of open sizes, which is not supported; remove it from the model, or give "
+                        "fixed shapes with --shape",
+                        graph_.output_names[i]));
+      }
       TensorId id = TensorOf(graph_.outputs[i]);
       if (plan_.tensors[id].data != nullptr || !named.insert(id).second) {
         id = AddTensor({.name = {}, .type = plan_.tensors[id].type, .data = nullptr, .alias_of = Root(id)});
@@ -79,6 +92,7 @@ class PlanBuilder {
       plan_.tensors[id].name = graph_.output_names[i];
       plan_.outputs.push_back(id);
     }
+    return absl::OkStatus();
   }
 
   const Graph& graph_;

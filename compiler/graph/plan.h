@@ -30,21 +30,35 @@ struct PlanTensor {
 
 // One kernel call.
 struct PlanCall {
-  int workload;                     // index into Plan::workloads
-  std::vector<TensorId> arguments;  // one per param of the workload, then one per output
+  int workload;                      // index into Plan::workloads
+  std::vector<TensorId> arguments;   // one per param of the workload, then one per output
+  std::vector<ir::Size> sizes = {};  // one per open size of the workload: its value, in terms of the plan's sizes
 };
 
 struct Plan {
+  std::vector<ir::OpenSize> sizes;  // the open sizes that the tensors' shapes use
   std::vector<PlanTensor> tensors;
   std::vector<TensorId> inputs,
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
   std::vector<PlanCall> calls;          // in execution order
+  std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
 };
 
+// The values that a dimension may have: multiples of `step` from `min` to `max`, both included. One number is a range,
+// too.
+struct DimRange {
+  int64_t min = 1, max = 1, step = 1;
+  DimRange() = default;
+  DimRange(int64_t value) : min(value), max(value) {}  // NOLINT: a number is a range
+  DimRange(int64_t min, int64_t max, int64_t step = 1) : min(min), max(max), step(step) {}
+  bool operator==(const DimRange&) const = default;
+};
+std::string Print(const DimRange& range);  // "128", "1..512", "224..640:32"
+
 struct ImportOptions {
-  // Shapes of inputs with symbolic dimensions, by input name.
-  std::map<std::string, std::vector<int64_t>> shapes;
+  // Shapes of inputs with symbolic dimensions, by input name. A dimension with several values becomes an open size.
+  std::map<std::string, std::vector<DimRange>> shapes;
   // Values of inputs that are fixed at compile time, by name; they become constants. An input whose value decides a
   // shape must be bound. A bound value also replaces the model's default for the input.
   std::map<std::string, Constant> bound_inputs;
@@ -53,6 +67,11 @@ struct ImportOptions {
   std::map<std::string, std::string> bound_texts;
   // Called before a file with external data is read; an error ends the import. If empty, every file may be read.
   std::function<absl::Status(const std::string& path)> may_read;
+  // True: an input with a default value in the file is a constant. False: it stays an input (Graph::defaults).
+  bool defaults_are_constants = false;
+  // Called with each warning of a successful import: the file violates the specification, but its meaning is certain.
+  // If empty, warnings are dropped.
+  std::function<void(const std::string& text)> warn;
 };
 
 // Imports the ONNX file (external data is read from its folder), runs the passes for the target, and fuses. Errors name

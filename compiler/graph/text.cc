@@ -36,6 +36,15 @@ class GraphPrinter {
 
   std::string Run() {
     out_.Write("graph\n");
+    for (const ir::OpenSize& size : graph_.sizes) {
+      out_.Write("size ");
+      out_.WriteName(size.name);
+      out_.Write(" in [");
+      out_.WriteNumber(size.min);
+      out_.Write(", ");
+      out_.WriteNumber(size.max);
+      out_.Write("]\n");
+    }
     for (const ValueId id : graph_.inputs) {
       out_.Write("input ");
       WriteDeclaration(id);
@@ -75,13 +84,21 @@ class GraphPrinter {
     }
   }
 
-  // Writes constants before their first reader.
+  // Writes constants, and values that are known but for open sizes, before their first reader.
   void WriteIfConstant(ValueId id) {
-    if (id == kAbsent || graph_.values[id].data == nullptr || buffers_[id] != nullptr) return;
+    if (id == kAbsent || buffers_[id] != nullptr) return;
+    const Value& value = graph_.values[id];
+    if (value.data == nullptr && value.elements == nullptr) return;
     out_.Write("const ");
     WriteDeclaration(id);
     out_.Write(" = ");
-    WriteElements({graph_.values[id].type, graph_.values[id].data});
+    if (value.data != nullptr) {
+      WriteElements({value.type, value.data});
+    } else {
+      out_.Write("sizes [");
+      WriteList(*value.elements, [&](const ir::Expr& element) { out_.Write(element); });
+      out_.Write("]");
+    }
     out_.Write("\n");
   }
 

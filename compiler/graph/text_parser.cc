@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 
 #include "base/digest.h"
 #include "base/status.h"
@@ -42,13 +44,19 @@ class GraphParser {
   absl::StatusOr<Graph> Run() {
     HONE_RETURN_IF_ERROR(tokens_.Expect("graph"));
     while (!tokens_.AtEnd()) {
-      if (tokens_.Accept("input")) {
+      if (tokens_.Accept("size")) {
+        HONE_RETURN_IF_ERROR(ParseOpenSize());
+      } else if (tokens_.Accept("input")) {
         HONE_ASSIGN_OR_RETURN(const ValueId id, ParseDeclaration());
         graph_.inputs.push_back(id);
       } else if (tokens_.Accept("const")) {
         HONE_ASSIGN_OR_RETURN(const ValueId id, ParseDeclaration());
         HONE_RETURN_IF_ERROR(tokens_.Expect("="));
-        HONE_ASSIGN_OR_RETURN(graph_.values[id].data, ParseElements(graph_.values[id].type));
+        if (tokens_.Accept("sizes")) {
+          HONE_ASSIGN_OR_RETURN(graph_.values[id].elements, ParseSizes(graph_.values[id].type));
+        } else {
+          HONE_ASSIGN_OR_RETURN(graph_.values[id].data, ParseElements(graph_.values[id].type));
+        }
       } else if (tokens_.Accept("output")) {
         HONE_ASSIGN_OR_RETURN(const ValueId id, ParseUse());
         HONE_RETURN_IF_ERROR(tokens_.Expect("as"));
@@ -63,6 +71,46 @@ class GraphParser {
   }
 
  private:
+  absl::Status ParseOpenSize() {
+    const ir::Token at = tokens_.Peek();
+    ir::OpenSize size;
+    HONE_ASSIGN_OR_RETURN(size.name, tokens_.ExpectName("a size"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("in"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("["));
+    HONE_ASSIGN_OR_RETURN(size.min, tokens_.ExpectInteger("the smallest value"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+    HONE_ASSIGN_OR_RETURN(size.max, tokens_.ExpectInteger("the largest value"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
+    if (size.min < 0 || size.min >= size.max) {
+      return ir::TokenStream::ErrorAt(at,
+                                      fmt::format("size '{}' must have at least two values, none negative", size.name));
+    }
+    if (std::ranges::find(graph_.sizes, size.name, &ir::OpenSize::name) != graph_.sizes.end()) {
+      return ir::TokenStream::ErrorAt(at, fmt::format("there are two sizes '{}'", size.name));
+    }
+    exprs_.BindSize(size);
+    graph_.sizes.push_back(std::move(size));
+    return absl::OkStatus();
+  }
+
+  // Elements that are arithmetic on sizes.
+  absl::StatusOr<ElementExprs> ParseSizes(const TensorType& type) {
+    const ir::Token at = tokens_.Peek();
+    std::vector<ir::Expr> elements;
+    HONE_RETURN_IF_ERROR(tokens_.Expect("["));
+    while (!tokens_.Accept("]")) {
+      if (!elements.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+      HONE_ASSIGN_OR_RETURN(elements.emplace_back(), exprs_.ParseExpr());
+      if (elements.back().type() != ir::Type{type.dtype, 1}) {
+        return ir::TokenStream::ErrorAt(at, fmt::format("the sizes must have type {}", ir::Name(type.dtype)));
+      }
+    }
+    if (type.elements() != ir::Size(elements.size())) {
+      return ir::TokenStream::ErrorAt(at, fmt::format("{} sizes do not fit {}", elements.size(), Print(type)));
+    }
+    return std::make_shared<const std::vector<ir::Expr>>(std::move(elements));
+  }
+
   absl::StatusOr<TensorType> ParseTensorType(std::string* name) {
     HONE_ASSIGN_OR_RETURN(const ir::Buffer declared, exprs_.ParseDeclaration(ir::Scope::kParam));
     *name = declared->name;
@@ -101,7 +149,8 @@ class GraphParser {
   absl::StatusOr<TensorData> ParseElements(const TensorType& type) {
     const ir::Token at = tokens_.Peek();
     const size_t size = static_cast<size_t>(ir::SizeOf(type.dtype));
-    if (type.elements() > kConstantBytesMax / ir::SizeOf(type.dtype)) {
+    if (!ir::IsFixed(type.shape)) return tokens_.Error("the shape of a constant must be numbers");
+    if (type.elements().value() > kConstantBytesMax / ir::SizeOf(type.dtype)) {
       return tokens_.Error("the constant has more than 4 GiB");
     }
     Bytes bytes(static_cast<size_t>(ByteSize(type)));

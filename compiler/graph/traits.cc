@@ -18,8 +18,8 @@ bool IsVar(const ir::Expr& e, const ir::Axis& axis) {
   return var != nullptr && var->name == axis.name;
 }
 
-std::vector<int64_t> Extents(const std::vector<ir::Axis>& axes) {
-  std::vector<int64_t> extents;
+ir::Shape Extents(const std::vector<ir::Axis>& axes) {
+  ir::Shape extents;
   for (const ir::Axis& axis : axes) extents.push_back(axis.extent);
   return extents;
 }
@@ -27,7 +27,7 @@ std::vector<int64_t> Extents(const std::vector<ir::Axis>& axes) {
 // Classifies a load by how its indices relate to the surrounding loops `axes`.
 Access Classify(const ir::Load& load, const std::vector<ir::Axis>& axes) {
   if (load.mask.defined()) return Access::kOther;
-  const std::vector<int64_t>& shape = load.buffer->shape;
+  const ir::Shape& shape = load.buffer->shape;
   bool same = shape == Extents(axes);
   size_t next = 0;  // the first axis that later indices may still use
   for (size_t d = 0; d < load.indices.size(); ++d) {
@@ -96,7 +96,7 @@ void FindElementwise(const EmittedNode& emitted, NodeTraits& traits) {
 bool VisitsEachOnce(const ir::Load& load, std::vector<ir::Axis> axes) {
   if (load.mask.defined()) return false;
   for (size_t d = 0; d < load.indices.size(); ++d) {
-    const int64_t extent = load.buffer->shape[d];
+    const ir::Size& extent = load.buffer->shape[d];
     if (ir::IsZero(load.indices[d]) && extent == 1) continue;
     const auto axis =
         std::find_if(axes.begin(), axes.end(), [&](const ir::Axis& a) { return IsVar(load.indices[d], a); });
@@ -124,21 +124,39 @@ bool ReadsOnce(const EmittedNode& emitted) {
   return once && reader != nullptr && reader->reduction != ir::Reduction::kNone;
 }
 
-// Returns true if every load in the stage fits rows of this shape: complete rows at the loop indices, reduced values at
-// their row's indices, and other buffers as vectors along the row.
+// Returns true if the stage computes one element per row, and the load takes an element of that row at a place that is
+// the same in all rows.
+bool TakesOneElement(const ir::Load& load, const ir::Stage& stage, const NodeTraits& traits) {
+  if (load.mask.defined() || load.buffer->shape != traits.row_shape) return false;
+  if (stage.reduction != ir::Reduction::kNone) return false;
+  if (!IsRowReduced(stage.buffer->shape, traits.row_shape, traits.row_outer)) return false;
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    const ir::Expr& index = load.indices[d];
+    const bool fixed = std::none_of(stage.axes.begin(), stage.axes.end(),
+                                    [&](const ir::Axis& axis) { return ir::UsesVar(index, axis.name); });
+    if (d < traits.row_outer ? !IsVar(index, stage.axes[d]) : !fixed) return false;
+  }
+  return true;
+}
+
+// Returns true if every load in the stage fits rows of this shape: complete rows at the loop indices, or one element of
+// each row, reduced values at their row's indices, and other buffers as vectors along the row.
 bool LoadsFitRows(const ir::Stage& stage, const NodeTraits& traits) {
   std::vector<ir::Axis> axes = stage.axes;
   if (stage.reduction != ir::Reduction::kNone) {
     axes.resize(traits.row_outer);  // trailing ones may follow; they replace the reduced loops
     axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
   }
-  for (const auto& [buffer, access] : StageAccess(stage, axes)) {
-    if (access == Access::kOther) return false;
-    if (buffer->shape == traits.row_shape && axes.size() == traits.row_shape.size() && access != Access::kSame) {
-      return false;
-    }
-  }
-  return true;
+  const bool whole_rows = axes.size() == traits.row_shape.size();
+  bool fits = true;
+  ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+    const auto* load = e.As<ir::Load>();
+    if (load == nullptr || TakesOneElement(*load, stage, traits)) return;
+    const Access access = Classify(*load, axes);
+    const bool is_row = load->buffer->shape == traits.row_shape && whole_rows;
+    fits = fits && (is_row ? access == Access::kSame : access != Access::kOther);
+  });
+  return fits;
 }
 
 void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
@@ -146,7 +164,7 @@ void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
   auto first = std::find_if(emitted.stages.begin(), emitted.stages.end(),
                             [](const ir::Stage& stage) { return stage.reduction != ir::Reduction::kNone; });
   // Takes the row shape from the input over whose trailing dimensions the first reduction runs.
-  const std::vector<int64_t> reduced = Extents(first->reduce_axes);
+  const ir::Shape reduced = Extents(first->reduce_axes);
   for (const ir::Buffer& input : emitted.inputs) {
     if (input == nullptr || input->shape.size() < reduced.size()) continue;
     const size_t outer = input->shape.size() - reduced.size();
@@ -246,11 +264,11 @@ void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
 
 }  // namespace
 
-bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer) {
+bool IsRowReduced(const ir::Shape& shape, const ir::Shape& row_shape, size_t outer) {
   if (shape.size() < outer || shape.size() > row_shape.size() || outer > row_shape.size()) return false;
   if (!std::equal(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(outer), row_shape.begin())) return false;
   return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(outer), shape.end(),
-                     [](int64_t extent) { return extent == 1; });
+                     [](const ir::Size& extent) { return extent == 1; });
 }
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {

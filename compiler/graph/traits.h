@@ -32,7 +32,7 @@ struct NodeTraits {
   // the shape row_shape, or that of its first row_outer dimensions (followed by ones).
   bool row = false;
   size_t row_outer = 0;
-  std::vector<int64_t> row_shape;
+  ir::Shape row_shape;
   // The index of an input if the node is a sum of products whose output element [i.., n] sums over row [i..] of this
   // input: the left operand of a matrix product. Else empty.
   std::optional<size_t> row_operand;
@@ -49,7 +49,7 @@ absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);
 
 // Returns true if shape is the first `outer` dimensions of row_shape, followed by nothing but ones.
 // It may have fewer dimensions than row_shape, but not more.
-bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer);
+bool IsRowReduced(const ir::Shape& shape, const ir::Shape& row_shape, size_t outer);
 
 }  // namespace hone::graph
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/verify.h"
 
+#include <algorithm>
+#include <string>
+
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/ir/match.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -15,7 +19,17 @@ class GraphVerifier {
   absl::Status Run() {
     for (size_t id = 0; id < graph_.values.size(); ++id) {
       const Value& value = graph_.values[id];
-      if (value.data == nullptr) continue;
+      HONE_RETURN_IF_ERROR(CheckSymbols(value));
+      if (value.data == nullptr && value.elements == nullptr) continue;
+      if (value.data == nullptr) {
+        HONE_RETURN_IF_ERROR(CheckElements(value));
+        defined_[id] = true;
+        continue;
+      }
+      if (!ir::IsFixed(value.type.shape)) {
+        return Illegal("constant '{}' is {}, but the shape of a constant must be numbers", value.name,
+                       Print(value.type));
+      }
       if (static_cast<int64_t>(value.data->size()) != ByteSize(value.type)) {
         return Illegal("constant '{}' has {} bytes, but its type {} has {}", value.name, value.data->size(),
                        Print(value.type), ByteSize(value.type));
@@ -33,6 +47,38 @@ class GraphVerifier {
   template <typename... Args>
   static absl::Status Illegal(fmt::format_string<Args...> format, Args&&... args) {
     return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // Checks that the graph declares all open sizes of the value's shape, with their ranges.
+  absl::Status CheckSymbols(const Value& value) const {
+    absl::Status status;
+    for (const ir::Size& extent : value.type.shape) {
+      extent.ForEachSymbol([&](const ir::OpenSize& symbol) {
+        if (std::ranges::find(graph_.sizes, symbol) != graph_.sizes.end()) return;
+        status = Illegal("value '{}' has the size '{}' in its shape, which is not declared", value.name, symbol.name);
+      });
+    }
+    return status;
+  }
+
+  absl::Status CheckElements(const Value& value) const {
+    if (value.type.elements() != ir::Size(value.elements->size())) {
+      return Illegal("value '{}' has {} expressions for elements, but its type is {}", value.name,
+                     value.elements->size(), Print(value.type));
+    }
+    bool legal = true;
+    for (const ir::Expr& element : *value.elements) {
+      legal = legal && element.type() == ir::Type{value.type.dtype, 1};
+      ir::ForEachExpr(element, [&](const ir::Expr& e) {
+        const auto* var = e.As<ir::Var>();
+        legal = legal && e.As<ir::Load>() == nullptr;
+        legal = legal && (var == nullptr ||
+                          std::ranges::find(graph_.sizes, var->name, &ir::OpenSize::name) != graph_.sizes.end());
+      });
+    }
+    if (legal) return absl::OkStatus();
+    return Illegal("an element of value '{}' is no arithmetic on the graph's sizes of type {}", value.name,
+                   ir::Name(value.type.dtype));
   }
 
   absl::Status CheckKnown(ValueId id, const std::string& where) const {

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
+#include "base/status.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/workload.h"
 #include "fmt/format.h"
@@ -25,8 +27,16 @@ Expr Rename(const Expr& e, const VarMap& vars, const BufferMap& buffers) {
   return found == buffers.end() ? renamed : MakeLoad(found->second, load->indices, load->mask);
 }
 
-Buffer Renamed(const BufferNode& buffer, std::string name) {
-  return MakeBuffer(std::move(name), buffer.dtype, buffer.shape, buffer.scope);
+using SizeMap = std::map<std::string, Size, std::less<>>;
+
+Shape WithSizes(const Shape& shape, const SizeMap& sizes) {
+  Shape result;
+  for (const Size& size : shape) result.push_back(size.Substitute(sizes));
+  return result;
+}
+
+Buffer Renamed(const BufferNode& buffer, std::string name, const SizeMap& sizes) {
+  return MakeBuffer(std::move(name), buffer.dtype, WithSizes(buffer.shape, sizes), buffer.scope);
 }
 
 }  // namespace
@@ -49,38 +59,98 @@ std::vector<size_t> CanonicalParamOrder(const Workload& workload) {
   return order;
 }
 
+// By first use: in the shapes of the params in canonical order, then in the axes of the stages. Sizes that none of
+// these use come last, in their old order.
+std::vector<size_t> CanonicalSizeOrder(const Workload& workload) {
+  std::vector<size_t> order;
+  const auto add = [&](const OpenSize& size) {
+    const auto index = static_cast<size_t>(std::ranges::find(workload.sizes, size) - workload.sizes.begin());
+    if (index < workload.sizes.size() && std::ranges::find(order, index) == order.end()) order.push_back(index);
+  };
+  if (workload.sizes.empty()) return order;
+  for (size_t i : CanonicalParamOrder(workload)) {
+    for (const Size& extent : workload.params[i].buffer->shape) extent.ForEachSymbol(add);
+  }
+  for (const Stage& stage : workload.stages) {
+    for (const Axis& axis : stage.axes) axis.extent.ForEachSymbol(add);
+    for (const Axis& axis : stage.reduce_axes) axis.extent.ForEachSymbol(add);
+  }
+  for (const OpenSize& size : workload.sizes) add(size);
+  return order;
+}
+
 Workload Canonicalize(const Workload& workload) {
   Workload result;
   result.op = workload.op;
   BufferMap buffers;
+  SizeMap sizes;
+  VarMap size_vars;
+  for (size_t from : CanonicalSizeOrder(workload)) {
+    OpenSize size = workload.sizes[from];
+    const std::string old = std::exchange(size.name, fmt::format("n{}", result.sizes.size()));
+    sizes.emplace(old, Size::Open(size));
+    size_vars.emplace(old, MakeVar(size.name));
+    result.sizes.push_back(std::move(size));
+  }
   for (size_t from : CanonicalParamOrder(workload)) {
     Param param = workload.params[from];
     const Buffer old = param.buffer;
-    param.buffer = Renamed(*old, fmt::format("p{}", result.params.size()));
+    param.buffer = Renamed(*old, fmt::format("p{}", result.params.size()), sizes);
     buffers[old.get()] = param.buffer;
     result.params.push_back(std::move(param));
   }
   int next_axis = 0;
   for (const Stage& old : workload.stages) {
     Stage stage = old;
-    VarMap vars;
+    VarMap vars = size_vars;
     const auto rename_axes = [&](std::vector<Axis>& axes) {
       for (Axis& axis : axes) {
         std::string name = fmt::format("i{}", next_axis++);
         vars.emplace(axis.name, MakeVar(name));
         axis.name = std::move(name);
+        axis.extent = axis.extent.Substitute(sizes);
       }
     };
     rename_axes(stage.axes);
     rename_axes(stage.reduce_axes);
     stage.value = Rename(old.value, vars, buffers);
-    stage.buffer = Renamed(*old.buffer, fmt::format("t{}", result.stages.size()));
+    stage.buffer = Renamed(*old.buffer, fmt::format("t{}", result.stages.size()), sizes);
     buffers[old.buffer.get()] = stage.buffer;
     result.stages.push_back(std::move(stage));
   }
   for (const Buffer& output : workload.outputs) {
     const auto found = buffers.find(output.get());
     result.outputs.push_back(found == buffers.end() ? output : found->second);
+  }
+  return result;
+}
+
+Workload WithSizes(const Workload& workload, const std::map<std::string, int64_t, std::less<>>& values) {
+  Workload result = workload;
+  result.sizes.clear();
+  SizeMap sizes;
+  VarMap vars;
+  for (const OpenSize& size : workload.sizes) {
+    const auto value = values.find(size.name);
+    HONE_CHECK(value != values.end() && value->second >= size.min && value->second <= size.max);
+    sizes.emplace(size.name, value->second);
+    vars.emplace(size.name, Expr(value->second));
+  }
+  BufferMap buffers;
+  const auto replace = [&](Buffer& buffer) {
+    const Buffer old = buffer;
+    buffer = Renamed(*old, old->name, sizes);
+    buffers[old.get()] = buffer;
+  };
+  for (Param& param : result.params) replace(param.buffer);
+  for (Stage& stage : result.stages) {
+    stage.value = Rename(stage.value, vars, buffers);
+    for (Axis& axis : stage.axes) axis.extent = axis.extent.Substitute(sizes);
+    for (Axis& axis : stage.reduce_axes) axis.extent = axis.extent.Substitute(sizes);
+    replace(stage.buffer);
+  }
+  for (Buffer& output : result.outputs) {
+    if (const auto found = buffers.find(output.get()); found != buffers.end()) output = found->second;
   }
   return result;
 }

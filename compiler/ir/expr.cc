@@ -76,14 +76,14 @@ bool Equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return Equal(x, y); });
 }
 
-Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope) {
-  for (int64_t extent : shape) HONE_CHECK(extent >= 0);
+Buffer MakeBuffer(std::string name, DType dtype, Shape shape, Scope scope) {
+  for (const Size& extent : shape) HONE_CHECK(extent.max() >= 0);
   return std::make_shared<const BufferNode>(BufferNode{std::move(name), dtype, std::move(shape), scope});
 }
 
 int64_t NumElements(const BufferNode& buffer) {
   int64_t count = 1;
-  for (int64_t extent : buffer.shape) count *= extent;
+  for (const Size& extent : buffer.shape) count *= extent.max();
   return count;
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/kernel_abi.h"
+#include "compiler/ir/size.h"
 #include "compiler/ir/type.h"
 
 namespace hone::ir {
@@ -66,12 +67,13 @@ inline bool IsShared(Scope scope) { return scope == Scope::kShared || scope == S
 struct BufferNode {
   std::string name;
   DType dtype;
-  std::vector<int64_t> shape;  // row-major, elements; an empty shape is a scalar of one element
+  Shape shape;  // row-major, elements; an empty shape is a scalar of one element
   Scope scope = Scope::kParam;
 };
 // Buffers are compared by handle: two buffers of the same name are different buffers.
 using Buffer = std::shared_ptr<const BufferNode>;
-Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope = Scope::kParam);
+Buffer MakeBuffer(std::string name, DType dtype, Shape shape, Scope scope = Scope::kParam);
+// The elements that the buffer has room for: the product of the largest sizes. Its bytes likewise.
 int64_t NumElements(const BufferNode& buffer);
 inline int64_t NumBytes(const BufferNode& buffer) { return NumElements(buffer) * SizeOf(buffer.dtype); }
 // The shared memory that a buffer of so many bytes occupies, including the padding that aligns the next one.

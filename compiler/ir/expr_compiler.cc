@@ -127,7 +127,7 @@ absl::Status ExprCompiler::CompileAccess(const Buffer& buffer, const std::vector
   out->buffer = buffer.get();
   out->slot = found->second;
   const bool flat = indices.size() != buffer->shape.size();
-  out->extents = flat ? std::vector<int64_t>{NumElements(*buffer)} : buffer->shape;
+  out->extents = flat ? std::vector<int64_t>{NumElements(*buffer)} : MaxValues(buffer->shape);
   for (const Expr& index : indices) {
     HONE_ASSIGN_OR_RETURN(const Code* code, Compile(index));
     out->indices.push_back(code);

@@ -151,17 +151,35 @@ absl::StatusOr<Buffer> ExprParser::ParseDeclaration(Scope scope) {
     return TokenStream::ErrorAt(at, fmt::format("expected an element type (f32, i8, ...) but found '{}'", at.text));
   }
   HONE_RETURN_IF_ERROR(tokens_.Expect("["));
-  std::vector<int64_t> shape;
+  Shape shape;
   int64_t elements = 1;
   while (!tokens_.Accept("]")) {
     if (!shape.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
-    HONE_ASSIGN_OR_RETURN(const int64_t extent, tokens_.ExpectInteger("an extent"));
-    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) || elements > kBufferElementsMax) {
+    HONE_ASSIGN_OR_RETURN(Size extent, ParseSize("an extent"));
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent.max(), 1), &elements) ||
+        elements > kBufferElementsMax) {
       return tokens_.Error(fmt::format("buffer '{}' has more than 2^56 elements", name));
     }
-    shape.push_back(extent);
+    shape.push_back(std::move(extent));
   }
   return MakeBuffer(std::move(name), *dtype, std::move(shape), scope);
+}
+
+void ExprParser::BindSize(const OpenSize& size) {
+  sizes_[size.name] = size;
+  BindVar(size.name, kIndexType);
+}
+
+absl::StatusOr<Size> ExprParser::ParseSize(std::string_view wanted) {
+  const Token at = tokens_.Peek();
+  if (at.kind == Token::Kind::kNumber && (tokens_.PeekIs(",", 1) || tokens_.PeekIs("]", 1) || sizes_.empty())) {
+    return tokens_.ExpectInteger(wanted);
+  }
+  if (sizes_.empty()) return tokens_.ExpectInteger(wanted);
+  HONE_ASSIGN_OR_RETURN(const Expr e, ParseExpr());
+  std::optional<Size> size = ToSize(e, sizes_);
+  if (!size.has_value()) return TokenStream::ErrorAt(at, fmt::format("{} must be arithmetic on sizes", wanted));
+  return *std::move(size);
 }
 
 absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess() { return ParseAccess(nullptr); }

@@ -22,7 +22,7 @@ class Odometer {
   Odometer(const std::vector<Axis>& axes, ExprCompiler* compiler) {
     for (const Axis& axis : axes) {
       slots_.push_back(static_cast<size_t>(compiler->BindVar(axis.name)));
-      extents_.push_back(axis.extent);
+      extents_.push_back(axis.extent.value());
     }
   }
 
@@ -132,6 +132,7 @@ absl::StatusOr<std::vector<Bytes>> RunStages(const Workload& workload,
 absl::StatusOr<std::vector<Bytes>> Interpret(const Workload& workload,
                                              std::span<const std::span<const std::byte>> params) {
   HONE_RETURN_IF_ERROR(Verify(workload));
+  if (!workload.sizes.empty()) return absl::InvalidArgumentError("its sizes are open; give them numbers first");
   auto outputs = RunStages(workload, params);
   if (!outputs.ok()) return Annotate(outputs.status(), fmt::format("workload \"{}\"", workload.op));
   return outputs;

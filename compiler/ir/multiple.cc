@@ -42,13 +42,7 @@ bool IsMultipleOf(const Linear& linear, int64_t n) {
 bool IsMultipleOf(const Expr& index, int64_t n) { return IsMultipleOf(ToLinear(index, {}), n); }
 
 bool IsMultipleOf(const BufferNode& buffer, const std::vector<Expr>& indices, int64_t n) {
-  Linear place;
-  int64_t row = 1;
-  for (size_t d = indices.size(); d-- > 0;) {
-    place.Add(ToLinear(indices[d], {}), row);
-    if (d > 0) row *= buffer.shape[d];
-  }
-  return IsMultipleOf(place, n);
+  return IsMultipleOf(ToLinear(buffer, indices, {}), n);
 }
 
 }  // namespace hone::ir

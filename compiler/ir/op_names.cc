@@ -16,10 +16,10 @@ constexpr std::array<std::string_view, 21> kIntrinsic = {
     "atan", "sinh", "cosh", "asinh", "acosh",   "atanh", "isnan", "isinf", "fma", "reinterpret"};
 constexpr std::array<std::string_view, 6> kLoop = {"for", "parallel", "vectorized", "unrolled", "group", "lane"};
 constexpr std::array<std::string_view, 5> kReduction = {"none", "sum", "prod", "max", "min"};
-constexpr std::array<std::string_view, 25> kKeywords = {
+constexpr std::array<std::string_view, 26> kKeywords = {
     "func",     "alloc",  "let",  "if",     "else",  "block",  "in",       "where",       "true",
     "false",    "over",   "of",   "input",  "const", "output", "workload", "reinterpret", "barrier",
-    "contract", "settle", "copy", "commit", "wait",  "merge",  "prefetch"};
+    "contract", "settle", "copy", "commit", "wait",  "merge",  "prefetch", "size"};
 constexpr std::array<std::string_view, 5> kScope = {"param", "workspace", "local", "shared", "swizzled"};
 
 template <typename Enum, size_t n>

@@ -101,7 +101,12 @@ void Printer::WriteBufferName(const Buffer& buffer) {
 
 void Printer::WriteDeclaration(const Buffer& buffer) {
   WriteBufferName(buffer);
-  text_ += fmt::format(": {}[{}]", Name(buffer->dtype), fmt::join(buffer->shape, ","));
+  text_ += fmt::format(": {}[", Name(buffer->dtype));
+  for (size_t d = 0; d < buffer->shape.size(); ++d) {
+    if (d != 0) text_ += ',';
+    WriteSize(buffer->shape[d]);
+  }
+  text_ += ']';
 }
 
 void Printer::WriteList(const std::vector<Expr>& list) {

@@ -29,6 +29,7 @@ class Printer {
                    int64_t column_stride = 1);
   void WriteBufferName(const Buffer& buffer);
   void WriteDouble(double value);  // the shortest text that parses to the same value
+  void WriteSize(const Size& size) { size.IsFixed() ? WriteNumber(size.value()) : Write(Expr(size)); }
   void WriteNumber(int64_t value) { text_ += std::to_string(value); }
   std::string Take() { return std::move(text_); }
 

@@ -410,6 +410,20 @@ Linear ToLinear(const Expr& index, const Ranges& ranges) {
   return result;
 }
 
+Linear ToLinear(const BufferNode& buffer, const std::vector<Expr>& indices, const Ranges& ranges) {
+  Linear place;
+  Size row = 1;
+  for (size_t d = indices.size(); d-- > 0;) {
+    if (row.IsFixed()) {
+      place.Add(ToLinear(indices[d], ranges), row.value());
+    } else {
+      place.Add(ToLinear(indices[d] * Expr(row), ranges), 1);
+    }
+    if (d > 0) row *= buffer.shape[d];
+  }
+  return place;
+}
+
 Expr FromLinear(const Linear& linear) {
   Expr sum;
   for (const auto& [atom, k] : linear.terms) {

@@ -41,6 +41,8 @@ struct Linear {
 };
 
 Linear ToLinear(const Expr& index, const Ranges& ranges);  // index: scalar kIndexType
+// The row-major position of an element, indices of it being scalar.
+Linear ToLinear(const BufferNode& buffer, const std::vector<Expr>& indices, const Ranges& ranges);
 Expr FromLinear(const Linear& linear);
 Interval BoundsOf(const Expr& index, const Ranges& ranges);
 Interval BoundsOf(const Linear& linear, const Ranges& ranges);

@@ -141,12 +141,10 @@ class GridVerifier {
   }
   const std::vector<int64_t>& MovesOf(const BufferNode& buffer, const std::vector<Expr>& indices, const std::string& id,
                                       int64_t count) {
-    Linear place, of_id;
-    int64_t row = 1;
-    for (size_t d = indices.size(); d-- > 0;) {
-      place.Add(ToLinear(Substitute(indices[d], of_ids_), {{id, {0, count - 1}}}), row);
-      if (d > 0) row *= buffer.shape[d];
-    }
+    std::vector<Expr> places;
+    for (const Expr& index : indices) places.push_back(Substitute(index, of_ids_));
+    const Linear place = ToLinear(buffer, places, {{id, {0, count - 1}}});
+    Linear of_id;
     for (const auto& [atom, factor] : place.terms) {
       if (UsesVar(atom, id)) of_id.Add(atom, factor);
     }
@@ -260,12 +258,11 @@ class GridVerifier {
 
   // Whether lane 0's element lies in the first of eight rows and, within the row, at position `most` or before.
   bool BeginsInFirstRow(const Load& first, int64_t row, int64_t most) const {
-    Linear place;
-    int64_t size = 1;
-    for (size_t d = first.indices.size(); d-- > 0;) {
-      place.Add(ToLinear(Substitute(Substitute(first.indices[d], of_ids_), {{kLaneVar, Expr(0)}}), {}), size);
-      if (d > 0) size *= first.buffer->shape[d];
+    std::vector<Expr> indices;
+    for (const Expr& index : first.indices) {
+      indices.push_back(Substitute(Substitute(index, of_ids_), {{kLaneVar, Expr(0)}}));
     }
+    Linear place = ToLinear(*first.buffer, indices, {});
     const int64_t period = kSwizzledRows * row;
     std::erase_if(place.terms, [&](const auto& term) { return IsMultipleOf(term.first * Expr(term.second), period); });
     place.constant %= period;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/status.h"
@@ -18,6 +19,14 @@ constexpr int64_t kWorkloadElementsMax = int64_t{1} << 56;
 class WorkloadVerifier {
  public:
   absl::Status Run(const Workload& workload) {
+    for (const OpenSize& size : workload.sizes) {
+      if (size.min < 0 || size.min > size.max) {
+        return Illegal("the range of size '{}' is [{}, {}]; it must begin at 0 or above and not end before", size.name,
+                       size.min, size.max);
+      }
+      if (!sizes_.emplace(size.name, size).second) return Illegal("size '{}' is defined twice", size.name);
+      axis_names_.insert(size.name);
+    }
     for (const Param& param : workload.params) {
       HONE_RETURN_IF_ERROR(Declare(param.buffer));
       if (!(std::isfinite(param.low) && std::isfinite(param.high) && param.low <= param.high)) {
@@ -49,9 +58,10 @@ class WorkloadVerifier {
     if (buffer == nullptr) return absl::InvalidArgumentError("a parameter has no buffer");
     if (!names_.insert(buffer->name).second) return Illegal("the name '{}' is used twice", buffer->name);
     int64_t elements = 1;
-    for (int64_t extent : buffer->shape) {
-      if (extent < 0) return Illegal("'{}' has a negative extent", buffer->name);
-      if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) ||
+    for (const Size& extent : buffer->shape) {
+      HONE_RETURN_IF_ERROR(CheckSymbols(extent));
+      if (extent.min() < 0) return Illegal("'{}' has a negative extent", buffer->name);
+      if (__builtin_mul_overflow(elements, std::max<int64_t>(extent.max(), 1), &elements) ||
           elements > kWorkloadElementsMax) {
         return Illegal("'{}' has more than 2^56 elements", buffer->name);
       }
@@ -60,9 +70,20 @@ class WorkloadVerifier {
     return absl::OkStatus();
   }
 
+  // Checks that the workload declares all symbols of the size, with their ranges.
+  absl::Status CheckSymbols(const Size& size) {
+    absl::Status status;
+    size.ForEachSymbol([&](const OpenSize& symbol) {
+      const auto found = sizes_.find(symbol.name);
+      if (found == sizes_.end() || found->second != symbol) status = Illegal("size '{}' is not declared", symbol.name);
+    });
+    return status;
+  }
+
   absl::Status BindAxes(const std::vector<Axis>& axes) {
     for (const Axis& axis : axes) {
-      if (axis.extent < 0) return Illegal("axis '{}' has a negative extent", axis.name);
+      HONE_RETURN_IF_ERROR(CheckSymbols(axis.extent));
+      if (axis.extent.min() < 0) return Illegal("axis '{}' has a negative extent", axis.name);
       if (!axis_names_.insert(axis.name).second) return Illegal("axis '{}' is defined twice", axis.name);
       exprs_.vars.emplace(axis.name, kIndexType);
     }
@@ -71,9 +92,10 @@ class WorkloadVerifier {
 
   absl::Status CheckStage(const Stage& stage) {
     exprs_.vars.clear();
+    for (const auto& [name, size] : sizes_) exprs_.vars.emplace(name, kIndexType);
     HONE_RETURN_IF_ERROR(BindAxes(stage.axes));
     HONE_RETURN_IF_ERROR(BindAxes(stage.reduce_axes));
-    const auto same = [](const Axis& axis, int64_t extent) { return axis.extent == extent; };
+    const auto same = [](const Axis& axis, const Size& extent) { return axis.extent == extent; };
     const auto& shape = stage.buffer->shape;
     if (!std::equal(stage.axes.begin(), stage.axes.end(), shape.begin(), shape.end(), same)) {
       return absl::InvalidArgumentError("the extents of its axes must be the shape of its buffer");
@@ -92,6 +114,7 @@ class WorkloadVerifier {
 
   ExprChecker exprs_{ExprChecker::Dialect::kWorkload};
   std::set<std::string, std::less<>> names_, axis_names_;
+  std::map<std::string, OpenSize, std::less<>> sizes_;
 };
 
 }  // namespace

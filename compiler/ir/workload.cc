@@ -61,16 +61,16 @@ double CountOps(const Expr& e, bool addressing) {
 
 double Iterations(const Stage& stage) {
   double iterations = 1;
-  for (const Axis& axis : stage.axes) iterations *= static_cast<double>(axis.extent);
-  for (const Axis& axis : stage.reduce_axes) iterations *= static_cast<double>(axis.extent);
+  for (const Axis& axis : stage.axes) iterations *= static_cast<double>(axis.extent.max());
+  for (const Axis& axis : stage.reduce_axes) iterations *= static_cast<double>(axis.extent.max());
   return iterations;
 }
 
 // The extents as "111x111x64", without those that are 1; "1" if none is left.
 std::string Extents(const std::vector<Axis>& axes) {
-  std::vector<int64_t> extents;
+  std::vector<std::string> extents;
   for (const Axis& axis : axes) {
-    if (axis.extent != 1) extents.push_back(axis.extent);
+    if (axis.extent != 1) extents.push_back(Print(axis.extent));
   }
   return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, "x"));
 }

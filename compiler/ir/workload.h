@@ -10,6 +10,8 @@
 #define HONE_COMPILER_IR_WORKLOAD_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +24,7 @@ namespace hone::ir {
 
 struct Axis {
   std::string name;  // the index variable in the stage's value; unique in the workload
-  int64_t extent;
+  Size extent;
 };
 
 enum class Reduction : uint8_t { kNone, kSum, kProd, kMax, kMin };
@@ -52,6 +54,8 @@ struct Workload {
   // The operator of the anchor: "conv2d", "matmul", ... A label for people; it decides nothing, but is a part of Print
   // and so of the digest.
   std::string op;
+  // The open sizes that shapes and extents use. Their Vars may be used in values of stages.
+  std::vector<OpenSize> sizes;
   std::vector<Param> params;
   std::vector<Stage> stages;
   std::vector<Buffer> outputs;  // stage buffers, in the order of the kernel's output arguments
@@ -59,11 +63,16 @@ struct Workload {
   const Stage* FindStage(const BufferNode* buffer) const;  // nullptr for a param
 };
 
-// Renames buffers to p0.., t0.. and axes to i0.. in order of appearance, and orders the params by first use.
+// Renames buffers to p0.., t0.., axes to i0.. and open sizes to n0.. in order of appearance, and orders the params by
+// first use.
 Workload Canonicalize(const Workload& workload);
 // The order of params in Canonicalize: canonical param k is workload.params[result[k]].
 std::vector<size_t> CanonicalParamOrder(const Workload& workload);
-// One line per param, stage and output; see docs/IR.md for the grammar.
+// The order of sizes in Canonicalize: canonical size k is workload.sizes[result[k]].
+std::vector<size_t> CanonicalSizeOrder(const Workload& workload);
+// The workload with numbers for all its open sizes. Aborts if one has no number, or one outside its range.
+Workload WithSizes(const Workload& workload, const std::map<std::string, int64_t, std::less<>>& values);
+// One line per open size, param, stage and output; see docs/IR.md for the grammar.
 std::string Print(const Workload& workload);
 absl::StatusOr<Workload> ParseWorkload(std::string_view text);
 // Lower-case hex SHA-256 of Print(Canonicalize(workload)).

@@ -21,7 +21,9 @@ class WorkloadParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("workload"));
     HONE_ASSIGN_OR_RETURN(workload_.op, tokens_.ExpectString("the operator"));
     while (!tokens_.AtEnd()) {
-      if (tokens_.Accept("input")) {
+      if (tokens_.Accept("size")) {
+        HONE_RETURN_IF_ERROR(ParseOpenSize());
+      } else if (tokens_.Accept("input")) {
         HONE_RETURN_IF_ERROR(ParseParam(ParamKind::kInput));
       } else if (tokens_.Accept("const")) {
         HONE_RETURN_IF_ERROR(ParseParam(ParamKind::kConstant));
@@ -36,6 +38,24 @@ class WorkloadParser {
   }
 
  private:
+  absl::Status ParseOpenSize() {
+    OpenSize size;
+    const Token at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(size.name, tokens_.ExpectName("a size"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("in"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("["));
+    HONE_ASSIGN_OR_RETURN(size.min, tokens_.ExpectInteger("the smallest value"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+    HONE_ASSIGN_OR_RETURN(size.max, tokens_.ExpectInteger("the largest value"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
+    if (size.min < 0 || size.min >= size.max) {
+      return TokenStream::ErrorAt(at, fmt::format("size '{}' must have at least two values, none negative", size.name));
+    }
+    exprs_.BindSize(size);
+    workload_.sizes.push_back(std::move(size));
+    return absl::OkStatus();
+  }
+
   absl::Status ParseParam(ParamKind kind) {
     Param param;
     param.kind = kind;
@@ -57,9 +77,9 @@ class WorkloadParser {
     do {
       HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("an axis"));
       HONE_RETURN_IF_ERROR(tokens_.Expect(":"));
-      HONE_ASSIGN_OR_RETURN(const int64_t extent, tokens_.ExpectInteger("the extent of the axis"));
+      HONE_ASSIGN_OR_RETURN(Size extent, exprs_.ParseSize("the extent of the axis"));
       exprs_.BindVar(name, kIndexType);
-      axes.push_back({std::move(name), extent});
+      axes.push_back({std::move(name), std::move(extent)});
     } while (tokens_.Accept(","));
     return axes;
   }

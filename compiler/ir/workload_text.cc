@@ -11,7 +11,7 @@ void WriteAxes(const std::vector<Axis>& axes, Printer* out) {
     if (i != 0) out->Write(", ");
     out->WriteName(axes[i].name);
     out->Write(":");
-    out->WriteNumber(axes[i].extent);
+    out->WriteSize(axes[i].extent);
   }
 }
 
@@ -39,6 +39,15 @@ std::string Print(const Workload& workload) {
   out.Write("workload ");
   out.WriteString(workload.op);
   out.Write("\n");
+  for (const OpenSize& size : workload.sizes) {
+    out.Write("size ");
+    out.WriteName(size.name);
+    out.Write(" in [");
+    out.WriteNumber(size.min);
+    out.Write(", ");
+    out.WriteNumber(size.max);
+    out.Write("]\n");
+  }
   for (const Param& param : workload.params) {
     out.Write(param.kind == ParamKind::kInput ? "input " : "const ");
     out.WriteDeclaration(param.buffer);

@@ -118,7 +118,9 @@ absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Graph& graph, uint64_t se
   std::vector<ir::Bytes> inputs;
   for (const graph::TensorId id : plan.inputs) {
     const graph::TensorType& type = plan.tensors[id].type;
-    HONE_ASSIGN_OR_RETURN(ir::Bytes bytes, RandomBytes(type.dtype, type.elements(), DefaultRange(type.dtype), random));
+    if (!ir::IsFixed(type.shape)) return absl::UnimplementedError("the graph has open sizes; give them numbers first");
+    HONE_ASSIGN_OR_RETURN(ir::Bytes bytes,
+                          RandomBytes(type.dtype, type.elements().value(), DefaultRange(type.dtype), random));
     inputs.push_back(std::move(bytes));
   }
   HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, graph::InterpretPlan(plan, inputs));

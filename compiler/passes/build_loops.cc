@@ -368,7 +368,7 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
     }
     if (!nest.IsTopLevel() && nest.storage.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
-      for (const int64_t extent : nest.storage.shape) bytes *= std::max<int64_t>(extent, 1);
+      for (const ir::Size& extent : nest.storage.shape) bytes *= std::max<int64_t>(extent.max(), 1);
       local_bytes[&schedule::TopLevelNestOf(state, nest)] += bytes;
     }
     if (nest.IsTopLevel() && nest.storage.scope != ir::Scope::kWorkspace) {
@@ -403,6 +403,15 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
   return absl::OkStatus();
 }
 
+// Binds the open sizes to the elements of the buffer. The bounds make every access safe, whatever the caller passes.
+ir::Stmt BindSizes(const std::vector<ir::OpenSize>& sizes, const ir::Buffer& values, ir::Stmt body) {
+  for (size_t i = sizes.size(); i-- > 0;) {
+    const ir::Expr value = ir::MakeLoad(values, {ir::Expr(static_cast<int64_t>(i))});
+    body = ir::MakeLet(sizes[i].name, Min(Max(value, ir::Expr(sizes[i].min)), ir::Expr(sizes[i].max)), std::move(body));
+  }
+  return body;
+}
+
 }  // namespace
 
 absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& target, const std::string& name) {
@@ -420,6 +429,11 @@ absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& targe
   if (loops.prepare.body.defined()) loops.prepare.name = "prepare_" + Sha256Hex(ir::Print(loops.prepare)).substr(0, 16);
   buffers.insert(buffers.end(), state.outputs.begin(), state.outputs.end());
   loops.main = {name, buffers, builder.BuildTopLevel(false)};
+  if (!state.sizes.empty()) {
+    loops.sizes = ir::MakeBuffer("sizes", ir::DType::kInt64, {static_cast<int64_t>(state.sizes.size())});
+    loops.main.params.push_back(loops.sizes);
+    loops.main.body = BindSizes(state.sizes, loops.sizes, loops.main.body);
+  }
   HONE_RETURN_IF_ERROR(builder.status());
   return loops;
 }

@@ -20,6 +20,7 @@ struct Loops {
   ir::Func main;
   ir::Func prepare;
   std::vector<ir::Buffer> packed;  // results of prepared stages that `main` reads, in the order of its params
+  ir::Buffer sizes;  // i64: the values of the open sizes, the last param of `main`; null if there are none
 };
 
 // Errors: FailedPrecondition if local storage exceeds what the target gives a thread or lane, if the target lacks an

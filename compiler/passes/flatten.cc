@@ -9,7 +9,7 @@ std::vector<ir::Expr> FlatIndex(const ir::BufferNode& buffer, const std::vector<
   const int width = indices.empty() ? 1 : indices.back().type().width;  // only the last index may be a vector
   const auto wide = [&](const ir::Expr& e) { return e.type().width == 1 ? ir::MakeBroadcast(e, width) : e; };
   ir::Expr flat = wide(ir::Expr(0));
-  int64_t stride = 1;
+  ir::Size stride = 1;
   for (size_t d = indices.size(); d-- > 0;) {
     flat = flat + wide(indices[d]) * wide(ir::Expr(stride));
     if (d > 0) stride *= buffer.shape[d];  // a scalar buffer has no shape[0], but may be accessed by a flat index

@@ -12,18 +12,23 @@
 
 namespace hone::passes {
 
+// The ranges of the open sizes, which the outermost statements of the func bind (build_loops.h). `sizes` of the passes
+// below are such ranges.
+ir::Ranges SizeRanges(const ir::Func& func);
+
 // Splits loops in two parts, so that conditions are only tested in one of them.
 //
 // Removes peeled tails: a loop of extent min(f, n - f * i) becomes two, with the constant extents f and tail. The
-// condition that chooses between them, with a copy of the surrounding code each, is as far out as possible. Needs
-// simplified statements, because it recognizes equal minimums by their form.
-ir::Stmt Peel(const ir::Stmt& s);
+// condition that chooses between them, with a copy of the surrounding code each, is as far out as possible. If n is
+// open, the tail is not constant. Vectorized and unrolled loops whose extent is open, such as those over that tail,
+// become serial. Needs simplified statements, because it recognizes equal minimums by their form.
+ir::Stmt Peel(const ir::Stmt& s, const ir::Ranges& sizes = {});
 
 // Splits off the last iteration, or the last two, of a serial loop of constant extent if only these can fail the
 // conditions in its body that use its variable. The other iterations then do not test these. The body must be small: at
 // most 64 stores, counting unrolled iterations, inside blocks, ifs, vectorized and unrolled loops. Needs simplified
 // statements.
-ir::Stmt PeelEnds(const ir::Stmt& s);
+ir::Stmt PeelEnds(const ir::Stmt& s, const ir::Ranges& sizes = {});
 
 // Replaces the indices of every access by one flat row-major index, which vectorization requires.
 ir::Stmt Flatten(const ir::Stmt& s);
@@ -33,7 +38,7 @@ ir::Stmt Flatten(const ir::Stmt& s);
 // Needs flattened, simplified statements without vectors in vectorized loops. FailedPrecondition if a loop's extent is
 // not a constant from 2 to 4096, or if the loop contains another vectorized loop, a loop whose extent differs between
 // elements, or a condition on data that its own body changes.
-absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s);
+absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s, const ir::Ranges& sizes = {});
 
 // Replaces each unrolled loop by one copy of its body per iteration.
 //

@@ -10,26 +10,36 @@
 namespace hone::passes {
 namespace {
 
-// A loop extent min(full, rest). rest is `tail` in the last tile and at least `full` in all others.
+// A loop extent min(full, rest). rest is `tail` where it is less than `full`. The tail is undefined if an open size
+// decides it.
 struct Minimum {
   ir::Expr expr, rest;
-  int64_t full, tail;
+  int64_t full;
+  ir::Expr tail;
 };
 
-std::optional<Minimum> AsMinimum(const ir::Expr& e, const ir::Ranges& ranges) {
+// Whether only loops of constant extent can be of this kind.
+bool IsWrittenOut(ir::LoopKind kind) { return kind == ir::LoopKind::kVectorized || kind == ir::LoopKind::kUnrolled; }
+
+bool UsesAny(const ir::Expr& e, const ir::Ranges& sizes) {
+  return std::ranges::any_of(sizes, [&](const auto& size) { return ir::UsesVar(e, size.first); });
+}
+
+std::optional<Minimum> AsMinimum(const ir::Expr& e, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   const ir::Binary* m = e.As<ir::Binary>();
   if (m == nullptr || m->op != ir::BinaryOp::kMin) return std::nullopt;
   const bool left = m->a.As<ir::IntImm>() != nullptr;
   const ir::IntImm* full = left ? m->a.As<ir::IntImm>() : m->b.As<ir::IntImm>();
   if (full == nullptr || full->value <= 0) return std::nullopt;
   const ir::Expr rest = left ? m->b : m->a;
+  if (UsesAny(rest, sizes)) return Minimum{e, rest, full->value, {}};
   const ir::Linear linear = ir::ToLinear(rest, {});
   for (const auto& [atom, k] : linear.terms) {
     if (k % full->value != 0) return std::nullopt;
   }
   const int64_t tail = ((linear.constant % full->value) + full->value) % full->value;
   if (tail == 0 || ir::BoundsOf(rest, ranges).low < 1) return std::nullopt;
-  return Minimum{e, rest, full->value, tail};
+  return Minimum{e, rest, full->value, ir::Expr(tail)};
 }
 
 bool Bound(const ir::Expr& e, const ir::Ranges& ranges) {
@@ -40,18 +50,19 @@ bool Bound(const ir::Expr& e, const ir::Ranges& ranges) {
   return bound;
 }
 
-std::optional<Minimum> FindMinimum(const ir::Stmt& s, const ir::Ranges& ranges) {
+std::optional<Minimum> FindMinimum(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   std::optional<Minimum> found;
   if (const ir::For* loop = s.As<ir::For>()) {
     ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
       if (found.has_value() || !Bound(e, ranges)) return;
-      found = AsMinimum(e, ranges);
+      found = AsMinimum(e, ranges, sizes);
+      if (found.has_value() && !found->tail.defined() && !IsWrittenOut(loop->kind)) found.reset();
     });
   }
   ir::ForEachChild(
       s,
       [&](const ir::Stmt& child) {
-        if (!found.has_value()) found = FindMinimum(child, ranges);
+        if (!found.has_value()) found = FindMinimum(child, ranges, sizes);
       },
       [](const ir::Expr&) {});
   return found;
@@ -67,21 +78,94 @@ ir::Stmt Replace(const ir::Stmt& s, const ir::Expr& from, const ir::Expr& to) {
       [&](const ir::Expr& e) { return Replace(e, from, to); });
 }
 
-// ranges: those of the loop variables in scope.
-ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges) {
-  if (const auto m = FindMinimum(s, ranges)) {
+bool Contains(const ir::Expr& e, const ir::Expr& part) {
+  bool found = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& x) { found = found || ir::Equal(x, part); });
+  return found;
+}
+
+// The statement where rest is less than full, and an open size decides rest. Loops that are written out keep their full
+// length, and a condition leaves out the iterations behind the end; others are shorter.
+ir::Stmt MaskTail(const ir::Stmt& s, const Minimum& m) {
+  const auto rest = [&](const ir::Expr& e) { return Replace(e, m.expr, m.rest); };
+  const ir::For* loop = s.As<ir::For>();
+  if (loop == nullptr || !IsWrittenOut(loop->kind) || !Contains(loop->extent, m.expr)) {
+    return ir::MapChildren(s, [&](const ir::Stmt& child) { return MaskTail(child, m); }, rest);
+  }
+  const ir::Expr full = ir::Simplify(Replace(loop->extent, m.expr, ir::Expr(m.full)));
+  return ir::MakeFor(loop->var, full, loop->kind,
+                     ir::MakeIf(ir::MakeVar(loop->var) < rest(loop->extent), MaskTail(loop->body, m)));
+}
+
+// min(n // c, 1) of open sizes alone: whether n is at least c. The schedule makes the length of tiles of it.
+ir::Expr AsChoice(const ir::Expr& e, const ir::Ranges& sizes) {
+  const ir::Binary* m = e.As<ir::Binary>();
+  if (m == nullptr || m->op != ir::BinaryOp::kMin || !Bound(e, sizes)) return {};
+  const ir::IntImm* left = m->a.As<ir::IntImm>();
+  const ir::IntImm* one = left != nullptr ? left : m->b.As<ir::IntImm>();
+  const ir::Binary* quotient = (left != nullptr ? m->b : m->a).As<ir::Binary>();
+  if (one == nullptr || one->value != 1 || quotient == nullptr || quotient->op != ir::BinaryOp::kFloorDiv) return {};
+  return quotient->b.As<ir::IntImm>() != nullptr ? e : ir::Expr();
+}
+
+// The ranges where the choice min(n // c, 1) has the value, 0 or 1.
+ir::Ranges WithChoice(ir::Ranges ranges, const ir::Expr& choice, int64_t value) {
+  const ir::Binary* m = choice.As<ir::Binary>();
+  const ir::Binary* quotient = (m->a.As<ir::IntImm>() != nullptr ? m->b : m->a).As<ir::Binary>();
+  const ir::Var* n = quotient->a.As<ir::Var>();
+  const auto range = n == nullptr ? ranges.end() : ranges.find(n->name);
+  if (range == ranges.end()) return ranges;
+  const int64_t least = quotient->b.As<ir::IntImm>()->value;
+  if (value == 1) range->second.low = std::max(range->second.low, least);
+  if (value == 0) range->second.high = std::min(range->second.high, least - 1);
+  return ranges;
+}
+
+// A choice in the extent of a loop; undefined if there is none.
+ir::Expr FindChoice(const ir::Stmt& s, const ir::Ranges& sizes) {
+  ir::Expr found;
+  if (const ir::For* loop = s.As<ir::For>()) {
+    ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
+      if (!found.defined()) found = AsChoice(e, sizes);
+    });
+  }
+  ir::ForEachChild(
+      s,
+      [&](const ir::Stmt& child) {
+        if (!found.defined()) found = FindChoice(child, sizes);
+      },
+      [](const ir::Expr&) {});
+  return found;
+}
+
+// The kind of a loop whose length an open size still decides.
+ir::LoopKind KindOf(const ir::For& loop, const ir::Ranges& sizes) {
+  return IsWrittenOut(loop.kind) && UsesAny(loop.extent, sizes) ? ir::LoopKind::kSerial : loop.kind;
+}
+
+// ranges: those of the loop variables in scope and of the open sizes.
+ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
+  if (const ir::Expr choice = FindChoice(s, sizes); choice.defined()) {
+    const auto version = [&](int64_t value) {
+      const ir::Ranges own_sizes = WithChoice(sizes, choice, value), own = WithChoice(ranges, choice, value);
+      return PeelIn(ir::Simplify(Replace(s, choice, ir::Expr(value)), own), own, own_sizes);
+    };
+    return ir::MakeIf(ir::Equals(choice, ir::Expr(1)), version(1), version(0));
+  }
+  if (const auto m = FindMinimum(s, ranges, sizes)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
-                             Replace(s, m->expr, ir::Expr(m->tail))),
-                  ranges);
+                             m->tail.defined() ? Replace(s, m->expr, m->tail) : MaskTail(s, *m)),
+                  ranges, sizes);
   }
   if (const ir::For* loop = s.As<ir::For>()) {
     ir::Ranges inner = ranges;
     inner[loop->var] = {0, ir::BoundsOf(loop->extent, ranges).high - 1};
-    const ir::Stmt body = PeelIn(loop->body, inner);
-    return body.SameHandle(loop->body) ? s : ir::MakeFor(loop->var, loop->extent, loop->kind, body);
+    const ir::Stmt body = PeelIn(loop->body, inner, sizes);
+    const ir::LoopKind kind = KindOf(*loop, sizes);
+    return body.SameHandle(loop->body) && kind == loop->kind ? s : ir::MakeFor(loop->var, loop->extent, kind, body);
   }
   return ir::MapChildren(
-      s, [&](const ir::Stmt& child) { return PeelIn(child, ranges); }, [](const ir::Expr& e) { return e; });
+      s, [&](const ir::Stmt& child) { return PeelIn(child, ranges, sizes); }, [](const ir::Expr& e) { return e; });
 }
 
 constexpr int64_t kPeeledIterationsMax = 2;  // iterations that are split off
@@ -160,7 +244,7 @@ ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges) {
 
 }  // namespace
 
-ir::Stmt Peel(const ir::Stmt& s) { return PeelIn(s, {}); }
-ir::Stmt PeelEnds(const ir::Stmt& s) { return PeelEndsIn(s, {}); }
+ir::Stmt Peel(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelIn(s, sizes, sizes); }
+ir::Stmt PeelEnds(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelEndsIn(s, sizes); }
 
 }  // namespace hone::passes

@@ -13,14 +13,32 @@
 namespace hone::passes {
 namespace {
 
-// Turns a rewrite of statements into a pass over a Func.
+using Rewrite = std::function<absl::StatusOr<ir::Stmt>(const ir::Stmt&)>;
+
+// Rewrites the statement that the open sizes are bound for. What a pass moves outwards thus stays inside.
+absl::StatusOr<ir::Stmt> RewriteInside(const ir::Stmt& s, const ir::Ranges& sizes, const Rewrite& rewrite) {
+  const ir::Let* const let = s.As<ir::Let>();
+  if (let == nullptr || !sizes.contains(let->var)) return rewrite(s);
+  HONE_ASSIGN_OR_RETURN(ir::Stmt body, RewriteInside(let->body, sizes, rewrite));
+  return ir::MakeLet(let->var, let->value, std::move(body));
+}
+
+// Turns a rewrite of statements into a pass over a Func. A rewrite may take the ranges of the open sizes, too.
 template <auto kRewrite>
 absl::Status RewriteBody(ir::Func& func) {
-  HONE_ASSIGN_OR_RETURN(func.body, absl::StatusOr<ir::Stmt>(kRewrite(func.body)));
+  const ir::Ranges sizes = SizeRanges(func);
+  const auto rewrite = [&](const ir::Stmt& body) -> absl::StatusOr<ir::Stmt> {
+    if constexpr (requires { kRewrite(body, sizes); }) {
+      return kRewrite(body, sizes);
+    } else {
+      return kRewrite(body);
+    }
+  };
+  HONE_ASSIGN_OR_RETURN(func.body, RewriteInside(func.body, sizes, rewrite));
   return absl::OkStatus();
 }
 
-ir::Stmt Simplify(const ir::Stmt& s) { return ir::Simplify(s); }
+ir::Stmt Simplify(const ir::Stmt& s, const ir::Ranges& sizes) { return ir::Simplify(s, sizes); }
 
 constexpr Pass<ir::Func> kPasses[] = {
     {"simplify", RewriteBody<Simplify>},   {"peel", RewriteBody<Peel>},         {"simplify", RewriteBody<Simplify>},
@@ -28,19 +46,22 @@ constexpr Pass<ir::Func> kPasses[] = {
     {"vectorize", RewriteBody<Vectorize>}, {"unroll", RewriteBody<Unroll>},     {"simplify", RewriteBody<Simplify>},
 };
 
-// The values of group.id and lane.id in the grid.
-ir::Ranges RangesOf(const ir::Grid& grid) {
-  if (!grid.defined()) return {};
-  return {{ir::kGroupVar, {0, grid.groups - 1}}, {ir::kLaneVar, {0, grid.lanes - 1}}};
+// The values of open sizes, and of group.id and lane.id in the grid.
+ir::Ranges RangesOf(const ir::Func& func) {
+  ir::Ranges ranges = SizeRanges(func);
+  if (!func.grid.defined()) return ranges;
+  ranges[ir::kGroupVar] = {0, func.grid.groups - 1};
+  ranges[ir::kLaneVar] = {0, func.grid.lanes - 1};
+  return ranges;
 }
 
 absl::Status PlaceBarriers(ir::Func& func) {
-  func.body = InsertBarriers(func.body, RangesOf(func.grid));
+  func.body = InsertBarriers(func.body, RangesOf(func));
   return absl::OkStatus();
 }
 
 absl::Status SimplifyGrid(ir::Func& func) {
-  func.body = ir::Simplify(func.body, RangesOf(func.grid));
+  func.body = ir::Simplify(func.body, RangesOf(func));
   return absl::OkStatus();
 }
 
@@ -50,6 +71,15 @@ constexpr Pass<ir::Func> kGridPasses[] = {{"bind", Bind},
                                           {"barriers", PlaceBarriers}};
 
 }  // namespace
+
+ir::Ranges SizeRanges(const ir::Func& func) {
+  ir::Ranges ranges;
+  for (const ir::Let* let = func.body.defined() ? func.body.As<ir::Let>() : nullptr; let != nullptr;
+       let = let->body.As<ir::Let>()) {
+    ranges[let->var] = ir::RangeOf(*let, {});
+  }
+  return ranges;
+}
 
 std::span<const Pass<ir::Func>> FuncPasses() { return kPasses; }
 std::span<const Pass<ir::Func>> GridPasses() { return kGridPasses; }

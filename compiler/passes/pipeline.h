@@ -25,6 +25,7 @@ std::span<const Pass<ir::Func>> GridPasses();
 // A kernel as a back end takes it. Its funcs share the workload's buffers, packed constants and workspaces by handle.
 struct Module {
   std::vector<ir::Buffer> packed;  // re-arranged constants, filled by `prepare`, in the order of the kernel's arguments
+  ir::Buffer sizes;                // i64: the values of the open sizes, the last argument; null if there are none
   std::vector<ir::Func> main;      // launches in order; on a target without lanes one func, which takes all buffers
   std::vector<ir::Func> prepare;   // likewise; empty if nothing is packed
   std::vector<ir::Buffer> workspace,

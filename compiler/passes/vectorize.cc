@@ -138,7 +138,7 @@ class LoopVectorizer {
   // Whether the load may be out of bounds for some value of the variables, as far as their ranges tell.
   bool MayLeave(const ir::Load& load) const {
     const ir::Interval bounds = ir::BoundsOf(load.indices[0], ranges_);
-    return bounds.low < 0 || bounds.high >= ir::NumElements(*load.buffer);
+    return bounds.low < 0 || bounds.high >= ir::Product(load.buffer->shape).min();
   }
 
   bool MayLeave(const ir::Expr& e) const {
@@ -283,9 +283,9 @@ struct Vectorizer {
 
 }  // namespace
 
-absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s) {
+absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s, const ir::Ranges& sizes) {
   Vectorizer vectorizer;
-  const ir::Stmt result = vectorizer.Run(s, {});
+  const ir::Stmt result = vectorizer.Run(s, sizes);
   if (!vectorizer.status.ok()) return vectorizer.status;
   return result;
 }

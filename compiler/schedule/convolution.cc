@@ -26,15 +26,13 @@ std::optional<std::vector<std::string>> Summands(const ir::Expr& index, const ir
 // Assigns a role to each axis by looking at every dimension of the two loads.
 class Finder {
  public:
-  explicit Finder(const ir::Stage& stage) {
+  explicit Finder(const ir::Stage& stage) : ranges_(AxisRanges(stage)) {
     for (const ir::Axis& axis : stage.axes) {
       outer_[axis.name] = axis;
       order_.push_back(axis.name);
-      ranges_[axis.name] = {0, axis.extent - 1};
     }
     for (const ir::Axis& axis : stage.reduce_axes) {
       reduced_[axis.name] = axis;
-      ranges_[axis.name] = {0, axis.extent - 1};
     }
   }
 
@@ -95,7 +93,7 @@ class Finder {
     found_.filter = outer_.at(*used.begin());
     for (const std::string& name : order_) {
       if (name == found_.filter.name) continue;
-      if (!data_.contains(name) && outer_.at(name).extent > 1)
+      if (!data_.contains(name) && outer_.at(name).extent.max() > 1)
         return false;  // the data do not depend on it: equal results, computed many times
       if (name != found_.out[0].name && name != found_.out[1].name) found_.batch.push_back(outer_.at(name));
     }

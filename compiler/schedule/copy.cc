@@ -33,12 +33,10 @@ absl::StatusOr<CopiedValue> FindCopiedValue(const Nest& nest) {
 
 // Whether each iteration of the loop reads the element directly after that of the iteration before.
 bool IsContiguousAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& ranges) {
-  ir::Linear place;
-  int64_t row = 1, step = 0;
-  for (size_t d = load.indices.size(); d-- > 0;) {
-    place.Add(ir::ToLinear(ir::Simplify(load.indices[d], ranges), ranges), row);
-    row *= load.buffer->shape[d];
-  }
+  std::vector<ir::Expr> indices;
+  for (const ir::Expr& index : load.indices) indices.push_back(ir::Simplify(index, ranges));
+  ir::Linear place = ir::ToLinear(*load.buffer, indices, ranges);
+  int64_t step = 0;
   place = ir::ToLinear(ir::FromLinear(place), ranges);  // indices of a fused loop have a quotient in one dimension and
                                                         // a remainder in another, which cancel here
   for (const auto& [atom, factor] : place.terms) {

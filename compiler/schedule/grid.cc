@@ -31,7 +31,7 @@ bool IsInsideLanes(const State& state, const Nest& nest) {
 
 int64_t StoredBytes(const State& state, const Nest& nest) {
   int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
-  for (const int64_t extent : StoredShape(state, nest)) bytes *= extent;
+  for (const ir::Size& extent : StoredShape(state, nest)) bytes *= extent.max();
   return bytes;
 }
 

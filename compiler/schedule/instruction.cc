@@ -21,12 +21,9 @@ struct LoopStrides {
 };
 
 absl::StatusOr<LoopStrides> StridesOf(const ir::Load& load, const InstructionLoops& loops, const ir::Ranges& ranges) {
-  ir::Linear place;
-  int64_t row = 1;
-  for (size_t d = load.indices.size(); d-- > 0;) {
-    place.Add(ir::ToLinear(ir::Simplify(load.indices[d], ranges), ranges), row);
-    row *= load.buffer->shape[d];
-  }
+  std::vector<ir::Expr> indices;
+  for (const ir::Expr& index : load.indices) indices.push_back(ir::Simplify(index, ranges));
+  const ir::Linear place = ir::ToLinear(*load.buffer, indices, ranges);
   LoopStrides steps;
   for (const auto& [atom, factor] : place.terms) {
     const ir::Var* var = atom.As<ir::Var>();

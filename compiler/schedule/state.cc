@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/schedule/instruction.h"
 
@@ -45,7 +46,20 @@ ir::Ranges State::LoopRanges() const {
   for (const Nest& nest : nests) {
     for (const Loop& loop : nest.loops) ranges[loop.name] = {0, loop.max_extent - 1};
   }
+  for (const ir::OpenSize& size : sizes) ranges[size.name] = {size.min, size.max};
   return ranges;
+}
+
+std::optional<ir::Size> State::IterationsOf(const Loop& loop) const {
+  if (const ir::IntImm* extent = loop.extent.As<ir::IntImm>()) return extent->value;
+  if (!IsOpen(loop.extent)) return std::nullopt;
+  std::map<std::string, ir::OpenSize, std::less<>> symbols;
+  for (const ir::OpenSize& size : sizes) symbols.emplace(size.name, size);
+  return ir::ToSize(loop.extent, symbols);
+}
+
+bool State::IsOpen(const ir::Expr& e) const {
+  return std::ranges::any_of(sizes, [&](const ir::OpenSize& size) { return ir::UsesVar(e, size.name); });
 }
 
 bool Nest::HasLoop(ir::LoopKind kind) const {
@@ -77,10 +91,10 @@ bool State::IsBound() const {
 Nest MakeNest(ir::Stage stage) {
   Nest nest;
   for (const ir::Axis& axis : stage.axes) {
-    nest.loops.push_back({axis.name, ir::Expr(axis.extent), axis.extent, ir::LoopKind::kSerial, false});
+    nest.loops.push_back({axis.name, ir::Expr(axis.extent), axis.extent.max(), ir::LoopKind::kSerial, false});
   }
   for (const ir::Axis& axis : stage.reduce_axes) {
-    nest.loops.push_back({axis.name, ir::Expr(axis.extent), axis.extent, ir::LoopKind::kSerial, true});
+    nest.loops.push_back({axis.name, ir::Expr(axis.extent), axis.extent.max(), ir::LoopKind::kSerial, true});
   }
   for (const Loop& loop : nest.loops) nest.bindings[loop.name] = ir::MakeVar(loop.name);
   nest.storage.shape = stage.buffer->shape;
@@ -89,7 +103,7 @@ Nest MakeNest(ir::Stage stage) {
 }
 
 State InitialState(const ir::Workload& workload) {
-  State state{workload.op, workload.params, workload.outputs, {}};
+  State state{workload.op, workload.sizes, workload.params, workload.outputs, {}};
   for (const ir::Stage& stage : workload.stages) state.nests.push_back(MakeNest(stage));
   return state;
 }
@@ -149,8 +163,8 @@ int64_t Buffers(const State& state, const Nest& nest) {
 
 }  // namespace
 
-std::vector<int64_t> StoredShape(const State& state, const Nest& nest) {
-  std::vector<int64_t> shape = nest.storage.shape;
+ir::Shape StoredShape(const State& state, const Nest& nest) {
+  ir::Shape shape = nest.storage.shape;
   if (!shape.empty()) shape[shape.size() - static_cast<size_t>(nest.storage.pad_dims)] += nest.storage.pad;
   if (const int64_t buffers = Buffers(state, nest); buffers > 1) shape.insert(shape.begin(), buffers);
   return shape;
@@ -222,9 +236,22 @@ bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer) {
 
 ir::Ranges AxisRanges(const ir::Stage& stage) {
   ir::Ranges ranges;
-  for (const ir::Axis& axis : stage.axes) ranges[axis.name] = {0, axis.extent - 1};
-  for (const ir::Axis& axis : stage.reduce_axes) ranges[axis.name] = {0, axis.extent - 1};
+  for (const std::vector<ir::Axis>* axes : {&stage.axes, &stage.reduce_axes}) {
+    for (const ir::Axis& axis : *axes) {
+      ranges[axis.name] = {0, axis.extent.max() - 1};
+      axis.extent.ForEachSymbol([&](const ir::OpenSize& size) { ranges[size.name] = {size.min, size.max}; });
+    }
+  }
   return ranges;
+}
+
+bool IsAlwaysBelow(const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges) {
+  if (size.IsFixed()) return ir::BoundsOf(index, ranges).high < size.value();
+  return ir::BoundsOf(index - ir::Expr(size), ranges).high < 0 || ir::BoundsOf(index, ranges).high < size.min();
+}
+
+ir::Expr MakeInt(ir::Type type, const ir::Size& value) {
+  return value.IsFixed() ? ir::MakeInt(type, value.value()) : ir::MakeCast(type, ir::Expr(value));
 }
 
 void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions) {
@@ -252,8 +279,8 @@ ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ran
   bool safe = true;
   ir::Expr condition;
   for (size_t d = 0; d < load->indices.size(); ++d) {
-    const ir::Interval bounds = ir::BoundsOf(load->indices[d], ranges);
-    safe = safe && bounds.low >= 0 && bounds.high < load->buffer->shape[d];
+    safe = safe && ir::BoundsOf(load->indices[d], ranges).low >= 0 &&
+           IsAlwaysBelow(load->indices[d], load->buffer->shape[d], ranges);
   }
   if (safe) return mapped;
   for (const auto& [axis, within] : inside) {
@@ -271,8 +298,8 @@ bool IsLoadInBounds(const State& state, const Nest& nest, const ir::Load& load) 
   for (size_t d = 0; d < load.indices.size(); ++d) {
     ir::Expr index = ir::Substitute(load.indices[d], nest.bindings);
     if (placed) index = ir::Simplify(index - source->storage.origin[d], ranges);
-    const ir::Interval bounds = ir::BoundsOf(index, ranges);
-    if (bounds.low < 0 || bounds.high >= (placed ? source->storage.shape : load.buffer->shape)[d]) return false;
+    const ir::Size& extent = (placed ? source->storage.shape : load.buffer->shape)[d];
+    if (ir::BoundsOf(index, ranges).low < 0 || !IsAlwaysBelow(index, extent, ranges)) return false;
   }
   return true;
 }

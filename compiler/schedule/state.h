@@ -23,7 +23,7 @@ namespace hone::schedule {
 
 struct Loop {
   std::string name;    // unique in the state
-  ir::Expr extent;     // in terms of loops around it; constant, except after a peeled split
+  ir::Expr extent;     // arithmetic on open sizes; after a peeled split also on loops around it
   int64_t max_extent;  // the largest value of extent
   ir::LoopKind kind = ir::LoopKind::kSerial;
   bool reduce = false;  // goes over a reduction axis
@@ -60,8 +60,8 @@ struct Place {
 // The memory for the results of a stage.
 struct Storage {
   std::vector<ir::Expr>
-      origin;                  // per dimension, the start of the region that one iteration computes; empty at top level
-  std::vector<int64_t> shape;  // extents of that region; at top level, the buffer's shape
+      origin;       // per dimension, the start of the region that one iteration computes; empty at top level
+  ir::Shape shape;  // largest extents of that region, all numbers; at top level, the buffer's shape
   ir::Scope scope = ir::Scope::kWorkspace;  // ignored for an output or a prepared stage
   int64_t pad = 0;                          // added to the extent of a row's first dimension
   int64_t pad_dims = 1;                     // a row is this many of the last dimensions
@@ -102,6 +102,7 @@ struct Nest {
 
 struct State {
   std::string op;
+  std::vector<ir::OpenSize> sizes;  // those that shapes and extents use
   std::vector<ir::Param> params;
   std::vector<ir::Buffer> outputs;
   std::vector<Nest> nests;  // in topological order
@@ -112,8 +113,12 @@ struct State {
   // Returns the nest that has the loop and sets the loop's position in it; null if there is no such loop.
   Nest* FindLoop(std::string_view loop, size_t* position);
   bool IsOutput(const ir::BufferNode* buffer) const;
-  // The range [0, max_extent) of every loop.
+  // The range [0, max_extent) of every loop, and the ranges of the open sizes.
   ir::Ranges LoopRanges() const;
+  // The number of iterations, if it is the same wherever the loop runs: not after a peeled split.
+  std::optional<ir::Size> IterationsOf(const Loop& loop) const;
+  // Whether the expression uses an open size.
+  bool IsOpen(const ir::Expr& e) const;
   // Whether any loop is bound to groups or lanes, so that the schedule needs a target with lanes.
   bool IsBound() const;
 };
@@ -137,7 +142,7 @@ absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t pos
 absl::Status CheckUnscheduled(const State& state, const Nest& nest);
 // The shape of the nest's storage in memory: with row padding, and with a first dimension for the buffers of a
 // pipeline.
-std::vector<int64_t> StoredShape(const State& state, const Nest& nest);
+ir::Shape StoredShape(const State& state, const Nest& nest);
 // The indices of an element in that storage, inside the loop that the stage is computed at.
 std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::vector<ir::Expr> indices);
 // Whether the buffer is known before the kernel runs: a constant param, or the result of a prepared stage. A stage that
@@ -150,8 +155,12 @@ ir::Buffer FindLoadedBuffer(const ir::Stage& stage, std::string_view name);
 absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, std::string_view name);
 // Whether the stage's value loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
-// The ranges of the stage's axes, including reduction axes.
+// The ranges of the stage's axes, including reduction axes, and of the open sizes that their extents use.
 ir::Ranges AxisRanges(const ir::Stage& stage);
+// Whether index < size for all values in the ranges. False may also mean that it could not be decided.
+bool IsAlwaysBelow(const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges);
+// An integer constant of the type, or the value of an open size.
+ir::Expr MakeInt(ir::Type type, const ir::Size& value);
 // Appends the operands of a chain of &&, or c itself if it is none.
 void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions);
 // Replaces every load of `from` in e by replacement(indices).

@@ -37,7 +37,7 @@ bool SomeReduction(const ir::Workload& workload, const target::Target& target, c
 // elements goes into one result, and vectors of results do not lie along it. The copy takes longer than the product.
 bool PacksForOneUse(const schedule::State& state, const ir::Stage& s) {
   if (!IsContraction(s)) return false;
-  const auto counts = [](const ir::Axis& axis) { return axis.extent > 1; };
+  const auto counts = [](const ir::Axis& axis) { return axis.extent.max() > 1; };
   const auto vector = std::find_if(s.axes.rbegin(), s.axes.rend(), counts);
   if (vector == s.axes.rend()) return false;
   const ir::Ranges ranges = AxisRanges(s);

@@ -7,7 +7,6 @@
 #include "base/status.h"
 
 namespace hone::space {
-
 absl::Status Sketch::Do(schedule::Step step) {
   absl::Status status = schedule::Apply(step, state);
   if (!status.ok()) return Annotate(status, "step '" + schedule::Print(step) + "'");
@@ -20,8 +19,33 @@ absl::Status Sketch::DoAll(const schedule::Schedule& taken) {
   return absl::OkStatus();
 }
 
+schedule::Tail Sketch::TailOf(const std::string& name, int64_t factor) {
+  size_t position = 0;
+  const schedule::Nest* nest = state.FindLoop(name, &position);
+  HONE_CHECK(nest != nullptr);
+  const schedule::Loop& loop = nest->loops[position];
+  const ir::Size size = state.IterationsOf(loop).value_or(loop.max_extent);
+  if (!state.IsOpen(loop.extent)) return size.max() >= factor ? schedule::Tail::kShift : schedule::Tail::kMask;
+  const bool fits = state.IterationsOf(loop).has_value() && (size.min() >= factor || Divides(factor, size));
+  return fits ? schedule::Tail::kShift : schedule::Tail::kPeel;
+}
+
 absl::StatusOr<SplitLoops> Sketch::Split(const std::string& loop, int64_t factor, schedule::Tail tail) {
+  size_t position = 0;
+  const schedule::Nest* nest = state.FindLoop(loop, &position);
+  const bool open = nest != nullptr && state.IsOpen(nest->loops[position].extent);
+  if (open && tail == schedule::Tail::kShift) tail = TailOf(loop, factor);
   HONE_RETURN_IF_ERROR(Do(schedule::Split{loop, factor, tail}));
+  return SplitLoops{loop + "o", loop + "i"};
+}
+
+absl::StatusOr<SplitLoops> Sketch::SplitShifted(const std::string& loop, int64_t factor) {
+  size_t position = 0;
+  const schedule::Nest* nest = state.FindLoop(loop, &position);
+  if (nest == nullptr || !state.IterationsOf(nest->loops[position]).has_value()) {
+    return Split(loop, factor, schedule::Tail::kShift);
+  }
+  HONE_RETURN_IF_ERROR(Do(schedule::Split{loop, factor, schedule::Tail::kShift}));
   return SplitLoops{loop + "o", loop + "i"};
 }
 

@@ -125,8 +125,9 @@ int PlacedUnit(const ir::Workload& workload, const Placement& placement) {
 }
 
 // Compiles the workload for the unit where it is placed, else for the first unit that can. The kernel's warnings say
-// why the units before that one cannot.
-absl::StatusOr<CompiledKernel> CompileOnUnit(const ir::Workload& workload, size_t index, const KernelOptions& options) {
+// why the units before that one cannot. Sets *failed_for_all as KernelCompiler::FailedForAll has it.
+absl::StatusOr<CompiledKernel> CompileOnUnit(const ir::Workload& workload, size_t index, const KernelOptions& options,
+                                             bool* failed_for_all) {
   const int placed = PlacedUnit(workload, options.placement);
   const int units = static_cast<int>(options.other_units.size()) + 1;
   std::vector<std::string> reasons;  // per unit that failed
@@ -141,6 +142,7 @@ absl::StatusOr<CompiledKernel> CompileOnUnit(const ir::Workload& workload, size_
       }
       return kernel;
     }
+    *failed_for_all = compiler.FailedForAll();
     if (placed >= 0 || units == 1 || compiler.FailedForAll()) return kernel.status();
     failure = kernel.status();
     reasons.push_back(fmt::format("{} cannot compile it: {}", target::KindName(UnitTarget(options, unit).kind),
@@ -160,6 +162,23 @@ absl::Status CheckPlacement(std::span<const ir::Workload> workloads, const Place
   return absl::OkStatus();
 }
 
+// The first failure, or a list of all of them, which is cut off after a fixed number of lines.
+absl::Status JoinFailures(const std::vector<absl::Status>& failures) {
+  constexpr size_t kReasonsMax = 20;
+  absl::Status first;
+  std::vector<std::string> reasons;
+  for (const absl::Status& failure : failures) {
+    first.Update(failure);
+    if (!failure.ok()) reasons.emplace_back(failure.message());
+  }
+  if (reasons.size() < 2) return first;
+  const size_t count = reasons.size();
+  reasons.resize(std::min(count, kReasonsMax));
+  return absl::Status(first.code(),
+                      fmt::format("{} kernels cannot be compiled:\n  {}{}", count, fmt::join(reasons, "\n  "),
+                                  count > kReasonsMax ? fmt::format("\n  and {} more", count - kReasonsMax) : ""));
+}
+
 }  // namespace
 
 const target::Target& UnitTarget(const KernelOptions& options, int unit) {
@@ -176,14 +195,19 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
                                                            const KernelOptions& options) {
   HONE_RETURN_IF_ERROR(CheckPlacement(workloads, options.placement));
   std::vector<CompiledKernel> kernels(workloads.size());
+  std::vector<absl::Status> failures(workloads.size());
   std::mutex mutex;
   size_t done = 0;
   HONE_RETURN_IF_ERROR(RunParallel(workloads.size(), options.threads, [&](size_t i) -> absl::Status {
     const std::string name =
         fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op);
     const codegen::CompilationSubject subject(name);
-    absl::StatusOr<CompiledKernel> kernel = CompileOnUnit(workloads[i], i, options);
-    if (!kernel.ok()) return Annotate(kernel.status(), name);
+    bool failed_for_all = false;
+    absl::StatusOr<CompiledKernel> kernel = CompileOnUnit(workloads[i], i, options, &failed_for_all);
+    if (!kernel.ok()) {
+      failures[i] = Annotate(kernel.status(), name);
+      return failed_for_all ? failures[i] : absl::OkStatus();
+    }
     kernels[i] = *std::move(kernel);
     if (!options.naive) {
       kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, UnitTarget(options, kernels[i].unit));
@@ -193,6 +217,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
     if (options.progress) options.progress(done, workloads.size());
     return absl::OkStatus();
   }));
+  HONE_RETURN_IF_ERROR(JoinFailures(failures));
   return kernels;
 }
 

@@ -80,8 +80,9 @@ struct CompiledKernel {
 
 // Generates one kernel per workload, in order, with unique symbols. Tries the recorded schedules, the default schedule
 // and plain loops in this order, first for `target`, then for the other units. Fails if none of them can be compiled
-// for any unit, if a lookup fails, or if a pinned schedule cannot be compiled; the error names the workload, and with
-// several units what each of them lacks. InvalidArgument: the placement names an operator that no workload has.
+// for any unit, if a lookup fails, or if a pinned schedule cannot be compiled; the error names all workloads that
+// cannot be compiled, and with several units what each of them lacks. InvalidArgument: the placement names an operator
+// that no workload has.
 absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
                                                            const KernelOptions& options);
 

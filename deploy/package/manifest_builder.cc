@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -40,10 +41,67 @@ absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
   return bytes;
 }
 
+// Numbers the values of sizes: first the open sizes, then the steps that compute others.
+class SizeNumbers {
+ public:
+  explicit SizeNumbers(const std::vector<ir::OpenSize>& sizes) : sizes_(sizes) {}
+
+  uint32_t Of(const ir::Size& size) { return Of(ir::Expr(size)); }
+  const std::vector<SizeStep>& steps() const { return steps_; }
+
+ private:
+  uint32_t Of(const ir::Expr& e) {
+    if (const auto* var = e.As<ir::Var>()) {
+      const auto found = std::ranges::find(sizes_, var->name, &ir::OpenSize::name);
+      HONE_CHECK(found != sizes_.end());
+      return static_cast<uint32_t>(found - sizes_.begin());
+    }
+    const auto known = std::ranges::find_if(numbers_, [&](const auto& entry) { return ir::Equal(entry.first, e); });
+    if (known != numbers_.end()) return known->second;
+    SizeStep step = {};
+    if (const auto* number = e.As<ir::IntImm>()) {
+      step = {.op = SizeOp::kNumber, .a = 0, .b = 0, .reserved = 0, .number = number->value};
+    } else {
+      const auto* binary = e.As<ir::Binary>();
+      HONE_CHECK(binary != nullptr);
+      const uint32_t a = Of(binary->a), b = Of(binary->b);
+      step = {.op = OpOf(binary->op), .a = a, .b = b, .reserved = 0, .number = 0};
+    }
+    const auto number = static_cast<uint32_t>(sizes_.size() + steps_.size());
+    steps_.push_back(step);
+    numbers_.emplace_back(e, number);
+    return number;
+  }
+
+  static SizeOp OpOf(ir::BinaryOp op) {
+    switch (op) {
+      case ir::BinaryOp::kAdd:
+        return SizeOp::kAdd;
+      case ir::BinaryOp::kSub:
+        return SizeOp::kSubtract;
+      case ir::BinaryOp::kMul:
+        return SizeOp::kMultiply;
+      case ir::BinaryOp::kFloorDiv:
+        return SizeOp::kFloorDivide;
+      case ir::BinaryOp::kFloorMod:
+        return SizeOp::kFloorRemainder;
+      case ir::BinaryOp::kMin:
+        return SizeOp::kMin;
+      default:
+        HONE_CHECK(op == ir::BinaryOp::kMax);
+        return SizeOp::kMax;
+    }
+  }
+
+  const std::vector<ir::OpenSize>& sizes_;
+  std::vector<SizeStep> steps_;
+  std::vector<std::pair<ir::Expr, uint32_t>> numbers_;
+};
+
 class ManifestBuilder {
  public:
-  ManifestBuilder(const PackageProgram& program, ConstantSection& constants)
-      : program_(program), constants_(constants) {}
+  ManifestBuilder(const PackageProgram& program, bool plain, ConstantSection& constants)
+      : program_(program), constants_(constants), plain_(plain), size_numbers_(program.sizes) {}
 
   absl::StatusOr<std::vector<uint8_t>> Build(const std::string& target) {
     header_.target = Text(target);
@@ -54,14 +112,17 @@ class ManifestBuilder {
     for (uint32_t i = 0; i < program_.kernels.size(); ++i) {
       kernels_.push_back({Text(Print(program_.kernels[i])), program_.UnitOf(i), 0});
     }
+    HONE_RETURN_IF_ERROR(AddSizes());
     AddCalls();
     for (const PackageBorder& border : program_.borders)
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
+    for (const PackageCopy& copy : program_.defaults) copies_.push_back({copy.source, copy.target});
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
-    section_.resize(sizeof(ManifestHeader));
+    header_bytes_ = plain_ ? kManifestHeader3Bytes : sizeof(ManifestHeader);
+    section_.resize(header_bytes_);
     header_.units = Table(units_);
     header_.homes = Table(homes_);
     header_.tensors = Table(tensors_);
@@ -74,7 +135,13 @@ class ManifestBuilder {
     header_.borders = Table(borders_);
     header_.copies = Table(copies_);
     header_.strings = Table(strings_);
-    std::memcpy(section_.data(), &header_, sizeof header_);
+    if (!plain_) {
+      header_.sizes = Table(sizes_);
+      header_.size_steps = Table(size_numbers_.steps());
+      header_.extents = Table(extents_);
+      header_.size_arguments = Table(size_arguments_);
+    }
+    std::memcpy(section_.data(), &header_, header_bytes_);
     return std::move(section_);
   }
 
@@ -113,14 +180,42 @@ class ManifestBuilder {
       entry.bytes = bytes;
       tensors_.push_back(entry);
       shapes_.insert(shapes_.end(), tensor.shape.begin(), tensor.shape.end());
+      for (size_t d = 0; d < tensor.shape.size() && !program_.sizes.empty(); ++d) {
+        const bool open = !tensor.extents.empty() && !tensor.extents[d].IsFixed();
+        extents_.push_back(open ? size_numbers_.Of(tensor.extents[d]) : kFixedExtent);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Every open size must be a dimension of an input, or a dimension divided by a number.
+  absl::Status AddSizes() {
+    for (const ir::OpenSize& size : program_.sizes) {
+      SizeEntry entry{Text(size.name), size.min, size.max, 0, 0, 0};
+      for (const TensorId id : program_.inputs) {
+        const PackageTensor& input = program_.tensors[id];
+        for (uint32_t d = 0; d < input.extents.size() && entry.step == 0; ++d) {
+          if (input.extents[d].IsFixed() || !ir::Divides(ir::Size::Open(size), input.extents[d])) continue;
+          const ir::Size step = ir::ExactQuotient(input.extents[d], ir::Size::Open(size));
+          if (step.IsFixed()) entry = {entry.name, size.min, size.max, step.value(), id, d};
+        }
+      }
+      if (entry.step == 0) {
+        return absl::InvalidArgumentError(fmt::format("no dimension of an input gives the open size '{}'", size.name));
+      }
+      sizes_.push_back(entry);
     }
     return absl::OkStatus();
   }
 
   void AddCalls() {
     for (const PackageCall& call : program_.calls) {
+      const size_t first = arguments_.size();
+      const auto sizes = static_cast<uint32_t>(size_arguments_.size());
+      for (const ir::Size& size : call.sizes) size_arguments_.push_back(size_numbers_.Of(size));
       calls_.push_back({call.kernel, static_cast<uint32_t>(arguments_.size()), call.workspace_offset});
       arguments_.insert(arguments_.end(), call.arguments.begin(), call.arguments.end());
+      for (const uint32_t a : program_.kernels[call.kernel].Of(BufferRole::kSizes)) arguments_[first + a] = sizes;
     }
   }
 
@@ -144,6 +239,8 @@ class ManifestBuilder {
 
   const PackageProgram& program_;
   ConstantSection& constants_;
+  const bool plain_;
+  size_t header_bytes_ = 0;
   std::vector<uint8_t> section_;
   ManifestHeader header_ = {};
   uint64_t io_bytes_ = 0;
@@ -156,6 +253,9 @@ class ManifestBuilder {
   std::vector<uint32_t> arguments_;
   std::vector<BorderEntry> borders_;
   std::vector<CopyEntry> copies_;
+  SizeNumbers size_numbers_;
+  std::vector<SizeEntry> sizes_;
+  std::vector<uint32_t> extents_, size_arguments_;
   std::vector<char> strings_;
   std::map<std::string, size_t> texts_;  // offset in strings_ by text
 };
@@ -163,8 +263,8 @@ class ManifestBuilder {
 }  // namespace
 
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
-                                                   ConstantSection& constants) {
-  return ManifestBuilder(program, constants).Build(target);
+                                                   uint32_t version, ConstantSection& constants) {
+  return ManifestBuilder(program, version == kPlainFormatVersion, constants).Build(target);
 }
 
 }  // namespace hone::package

@@ -14,10 +14,11 @@
 namespace hone::package {
 
 // Returns the bytes of the section and adds the program's constants to `constants`. target: target text.
+// version: of the format, kPlainFormatVersion or newer.
 // InvalidArgument names a tensor that does not fit the format. Ids, kinds, sizes and offsets are not checked here:
 // WritePackage runs the runtime's checks on the finished file.
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
-                                                   ConstantSection& constants);
+                                                   uint32_t version, ConstantSection& constants);
 
 // Rounds `bytes` up to a multiple of `alignment`, which is a power of two.
 constexpr uint64_t AlignUp(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }

@@ -39,7 +39,7 @@ class Lifetimes {
       }
       const KernelInterface& kernel = program_.kernels[call.kernel];
       for (size_t a = 0; a < call.arguments.size(); ++a) {
-        if (!kernel.buffers[a].used) continue;
+        if (!kernel.buffers[a].used || kernel.buffers[a].role == BufferRole::kSizes) continue;
         const bool written = kernel.buffers[a].role == BufferRole::kOutput;
         HONE_RETURN_IF_ERROR(Touch(call.arguments[a], static_cast<int64_t>(step), written));
       }

@@ -29,10 +29,10 @@ struct Section {
 };
 
 // Returns the file header and sets *entries to the section table.
-FileHeader MakeHeader(std::span<const Section> sections, std::vector<SectionEntry>* entries) {
+FileHeader MakeHeader(std::span<const Section> sections, uint32_t version, std::vector<SectionEntry>* entries) {
   FileHeader header = {};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.version = kFormatVersion;
+  header.version = version;
   header.section_count = static_cast<uint32_t>(sections.size());
   header.file_bytes = HeaderBytes(sections.size());
   for (const Section& section : sections) {
@@ -96,12 +96,14 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
         "a package holds 1 to {} programs, each with its metadata; {} programs and metadata for {} were given",
         kProgramsMax, count, contents.metadata.programs.size()));
   }
+  const uint32_t version = std::ranges::all_of(contents.programs, IsPlain) ? kPlainFormatVersion : kFormatVersion;
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);
   std::vector<Section> sections;
   for (size_t i = 0; i < count; ++i) {
     const PackageProgram& program = contents.programs[i];
-    HONE_ASSIGN_OR_RETURN(manifests[i], BuildManifest(program, contents.metadata.programs[i].target, constants));
+    HONE_ASSIGN_OR_RETURN(manifests[i],
+                          BuildManifest(program, contents.metadata.programs[i].target, version, constants));
     sections.push_back({SectionKind::kManifest, {manifests[i]}});
     for (const PackageUnit& unit : program.units) sections.push_back({SectionKind::kCode, {BytesOfText(unit.code)}});
   }
@@ -114,7 +116,7 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
                                                   sections.size() - 2 - count, kMaxSections - 2));
   }
   std::vector<SectionEntry> entries;
-  const FileHeader header = MakeHeader(sections, &entries);
+  const FileHeader header = MakeHeader(sections, version, &entries);
   HONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   HONE_RETURN_IF_ERROR(WriteFile(header, entries, sections, file));
   if (!file.temporary_path().empty()) HONE_RETURN_IF_ERROR(CheckWritten(file.temporary_path()));

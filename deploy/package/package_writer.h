@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/kernel_interface.h"
+#include "compiler/ir/expr.h"
 #include "deploy/package/metadata.h"
 #include "deploy/runtime/package_format.h"
 
@@ -25,7 +26,8 @@ using TensorId = uint32_t;  // index into PackageProgram::tensors
 struct PackageTensor {
   std::string name;  // an input's or output's name in the model; may be empty for other kinds
   DType dtype = DType::kFloat32;
-  std::vector<int64_t> shape;  // at most kRankMax dimensions
+  std::vector<int64_t> shape;          // at most kRankMax dimensions; the largest extents
+  std::vector<ir::Size> extents = {};  // in terms of the open sizes; empty if no dimension is open
   TensorKind kind = TensorKind::kIntermediate;
   // The bytes of a constant, packed or not; their number is the product of the shape times the element size. Not owned:
   // they must live until WritePackage returns. Empty for other kinds.
@@ -39,6 +41,8 @@ struct PackageCall {
   // One per buffer of the kernel, except the slices of its workspace; kNoTensor for a buffer that it does not use.
   std::vector<TensorId> arguments;
   uint64_t workspace_offset = 0;  // bytes, in the arena of its unit's home; set by PlanArena
+  // The values of the kernel's sizes; the entry of `arguments` for its buffer of sizes is not used.
+  std::vector<ir::Size> sizes = {};
 };
 
 // Before call number `call`, the runtime copies `source` to `target`, an intermediate of the same size in another home.
@@ -48,7 +52,8 @@ struct PackageBorder {
   uint32_t call = 0;
 };
 
-// An output that equals an input, a constant or another tensor: copied after all calls.
+// An output that equals an input, a constant or another tensor: copied after all calls. Or the default value of an
+// input, a constant.
 struct PackageCopy {
   TensorId source = 0;
   TensorId target = 0;
@@ -77,11 +82,16 @@ struct PackageProgram {
   std::vector<PackageCall> calls;        // in order of execution
   std::vector<TensorId> inputs, outputs;
   std::vector<PackageBorder> borders;  // by ascending call
-  std::vector<PackageCopy> copies;
+  std::vector<PackageCopy> copies;     // to outputs
+  std::vector<PackageCopy> defaults;   // to inputs
+  std::vector<ir::OpenSize> sizes;     // the open sizes; each is a dimension of an input, or a divisor of one
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
+
+// Whether the program has neither open sizes nor default values of inputs, so that version 3 of the format can hold it.
+inline bool IsPlain(const PackageProgram& program) { return program.sizes.empty() && program.defaults.empty(); }
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
 // and the number of arenas.

@@ -11,6 +11,7 @@
 #include "base/run_parallel.h"
 #include "base/status.h"
 #include "deploy/package/pack_constants.h"
+#include "fmt/format.h"
 
 namespace hone::package {
 namespace {
@@ -28,6 +29,7 @@ class ContentsBuilder {
       : plan_(plan), kernels_(kernels), result_{std::move(start), {}}, ids_(plan.tensors.size()) {}
 
   absl::StatusOr<PlanContents> Run(int threads) {
+    result_.program.sizes = plan_.sizes;
     AddPorts();
     HONE_RETURN_IF_ERROR(PackConstants(threads));
     for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
@@ -46,15 +48,27 @@ class ContentsBuilder {
     return static_cast<TensorId>(result_.program.tensors.size() - 1);
   }
 
+  static PackageTensor TensorFor(const graph::PlanTensor& tensor, TensorKind kind) {
+    const ir::Shape& shape = tensor.type.shape;
+    PackageTensor result{.name = tensor.name, .dtype = tensor.type.dtype, .shape = ir::MaxValues(shape), .kind = kind};
+    if (!ir::IsFixed(shape)) result.extents = shape;
+    return result;
+  }
+
   TensorId AddPort(graph::TensorId id, TensorKind kind) {
     const graph::PlanTensor& tensor = plan_.tensors[id];
-    return Add({tensor.name, tensor.type.dtype, tensor.type.shape, kind});
+    return Add(TensorFor(tensor, kind));
   }
 
   void AddPorts() {
     for (const graph::TensorId id : plan_.inputs) {
       ids_[id] = AddPort(id, TensorKind::kInput);
       result_.program.inputs.push_back(*ids_[id]);
+    }
+    for (const auto& [id, data] : plan_.defaults) {
+      const graph::TensorType& type = plan_.tensors[id].type;
+      const TensorId constant = AddConstant(type.dtype, ir::Values(type.shape), BytesOfTensor(data));
+      result_.program.defaults.push_back({constant, *ids_[id]});
     }
     for (const graph::TensorId id : plan_.outputs) {
       const TensorId port = AddPort(id, TensorKind::kOutput);
@@ -72,9 +86,9 @@ class ContentsBuilder {
     if (ids_[root].has_value()) return *ids_[root];
     const graph::PlanTensor& tensor = plan_.tensors[root];
     if (tensor.data != nullptr) {
-      ids_[root] = AddConstant(tensor.type.dtype, tensor.type.shape, BytesOfTensor(tensor.data));
+      ids_[root] = AddConstant(tensor.type.dtype, ir::Values(tensor.type.shape), BytesOfTensor(tensor.data));
     } else {
-      ids_[root] = Add({tensor.name, tensor.type.dtype, tensor.type.shape, TensorKind::kIntermediate});
+      ids_[root] = Add(TensorFor(tensor, TensorKind::kIntermediate));
     }
     return *ids_[root];
   }
@@ -128,7 +142,7 @@ class ContentsBuilder {
   void AddCall(size_t index) {
     const graph::PlanCall& plan_call = plan_.calls[index];
     const KernelInterface& kernel = result_.program.kernels[plan_call.workload];
-    PackageCall call = {.kernel = static_cast<uint32_t>(plan_call.workload)};
+    PackageCall call = {.kernel = static_cast<uint32_t>(plan_call.workload), .sizes = plan_call.sizes};
     const uint32_t home = result_.program.HomeOf(call);
     if (index == 0 || home != segment_home_) segment_start_ = static_cast<uint32_t>(index);
     segment_home_ = home;
@@ -136,7 +150,9 @@ class ContentsBuilder {
     auto packed = packed_of_call_[index].begin();
     for (size_t a = 0; a < kernel.argument_count(); ++a) {
       const KernelBuffer& buffer = kernel.buffers[a];
-      if (buffer.role == BufferRole::kPacked) {
+      if (buffer.role == BufferRole::kSizes) {
+        call.arguments.push_back(0);  // the writer of the manifest knows the place
+      } else if (buffer.role == BufferRole::kPacked) {
         call.arguments.push_back(AddConstant(DType::kUInt8, {buffer.bytes()}, *packed++));
       } else {
         call.arguments.push_back(buffer.used ? InHome(TensorOf(*of_plan), home, buffer.role) : kNoTensor);

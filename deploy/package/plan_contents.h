@@ -25,8 +25,8 @@ struct PlanContents {
 
 // kernels: one per workload of the plan, in order. Runs the prepare functions on `threads` threads (0: one per CPU).
 // start: has the units with their homes, and the unit of each kernel; everything else is empty. A tensor that a unit
-// reads and a unit of another home writes gets a copy there, with a border before the calls that read it. Errors are
-// those of packing (pack_constants.h).
+// reads and a unit of another home writes gets a copy there, with a border before the calls that read it. Errors:
+// those of packing (pack_constants.h); Unimplemented if a tensor has an open size.
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
                                            int threads, PackageProgram start = {});
 

@@ -19,6 +19,7 @@
 #include "deploy/runtime/fault.h"
 #include "deploy/runtime/hone_dlpack.h"
 #include "deploy/runtime/program_view.h"
+#include "deploy/runtime/size_values.h"
 
 namespace hone::runtime {
 
@@ -46,6 +47,10 @@ class Backend {
   virtual bool PlaceOnDevice(uint32_t /*tensor*/, DLDevice /*device*/, void* /*memory*/) { return false; }
   // The name of the device whose memory PlaceOnDevice takes, for error texts; empty if it takes none.
   virtual std::string DeviceTaken() const { return ""; }
+
+  // Where the program's sizes are, if it has open ones. Called once, before the first run; `sizes` must outlive the
+  // back end, and its values change between runs. Incompatible if the back end cannot take open sizes.
+  virtual Fault SetSizes(const SizeValues& sizes) = 0;
 
   // Runs a segment. If it ends, returns when all outputs of the home are written to their places; else the work may
   // still be running. nanoseconds: empty, or one element per call of the program; those of the segment receive the time

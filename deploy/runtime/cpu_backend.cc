@@ -39,8 +39,19 @@ class CpuBackend : public Backend {
   void SetPortMemory(uint32_t tensor, uint8_t* host) override {
     addresses_[tensor] = host;
     for (size_t a = 0; a < buffers_.size(); ++a) {
-      if (program_.arguments[a] == tensor) buffers_[a] = host;
+      if (is_tensor_[a] && program_.arguments[a] == tensor) buffers_[a] = host;
     }
+  }
+
+  Fault SetSizes(const SizeValues& sizes) override {
+    sizes_ = &sizes;
+    for (const package::CallEntry& call : program_.calls) {
+      const KernelInterface& kernel = program_.Kernel(call);
+      for (const uint32_t a : kernel.Of(BufferRole::kSizes)) {
+        buffers_[call.arguments + a] = const_cast<int64_t*>(sizes.arguments()) + program_.arguments[call.arguments + a];
+      }
+    }
+    return {};
   }
 
   Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
@@ -60,7 +71,7 @@ class CpuBackend : public Backend {
     }
     if (!segment.ends) return {};
     for (const package::CopyEntry& copy : program_.homes[home_].copies) {
-      const uint64_t bytes = program_.tensors[copy.target].bytes;
+      const uint64_t bytes = sizes_->Bytes(copy.target);
       if (bytes > 0) std::memcpy(addresses_[copy.target], addresses_[copy.source], bytes);
     }
     return {};
@@ -103,8 +114,10 @@ class CpuBackend : public Backend {
       }
     }
     buffers_.assign(program_.arguments.size(), nullptr);
+    is_tensor_.assign(program_.arguments.size(), true);
     calls_.reserve(program_.calls.size());
     for (const package::CallEntry& call : program_.calls) {
+      for (const uint32_t a : program_.Kernel(call).Of(BufferRole::kSizes)) is_tensor_[call.arguments + a] = false;
       void* workspace = program_.Kernel(call).workspace_bytes > 0 ? arena_.data() + call.workspace_offset : nullptr;
       calls_.push_back({functions_[call.kernel], buffers_.data() + call.arguments, workspace});
     }
@@ -124,7 +137,8 @@ class CpuBackend : public Backend {
       }
     }
     for (size_t a = 0; a < buffers_.size(); ++a) {
-      if (program_.arguments[a] != package::kNoTensor) buffers_[a] = addresses_[program_.arguments[a]];
+      const bool is_used = is_tensor_[a] && program_.arguments[a] != package::kNoTensor;
+      if (is_used) buffers_[a] = addresses_[program_.arguments[a]];
     }
   }
 
@@ -135,7 +149,9 @@ class CpuBackend : public Backend {
   std::vector<std::vector<HoneKernel>> functions_;  // per kernel of the home: the functions of its `main`, in order
   std::vector<uint8_t*> addresses_;                 // per tensor; null for a tensor without bytes or of another home
   std::vector<void*> buffers_;                      // addresses of ProgramView::arguments; null for kNoTensor
-  std::vector<Call> calls_;                         // per call of the program; those of other homes launch nothing
+  std::vector<bool> is_tensor_;                     // per argument: false for sizes, whose places SetSizes sets
+  const SizeValues* sizes_ = nullptr;
+  std::vector<Call> calls_;  // per call of the program; those of other homes launch nothing
   std::unique_ptr<ThreadPool> pool_;
 };
 

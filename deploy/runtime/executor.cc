@@ -13,8 +13,10 @@ Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> consta
                      const BackendLoader& loader) {
   program_ = &program;
   backends_.clear();
+  sizes_ = std::make_unique<SizeValues>(program);
   for (uint32_t home = 0; home < program.homes.size(); ++home) {
     Fault fault = loader(program, home, constants, threads, &backends_.emplace_back());
+    if (fault.ok()) fault = backends_.back()->SetSizes(*sizes_);
     if (fault.ok()) continue;
     if (program.homes.size() > 1 && fault.code != HONE_BAD_PACKAGE) {
       const package::UnitEntry& unit = program.units[program.homes[home].units.front()].entry;

@@ -26,6 +26,10 @@ class Executor {
   // with several homes, the text names the target of the home's first unit.
   Fault Load(const ProgramView& program, std::span<const uint8_t> constants, int threads, const BackendLoader& loader);
 
+  // The sizes of the next run. Shapes and kernels use the values at the time of the run.
+  SizeValues& sizes() { return *sizes_; }
+  const SizeValues& sizes() const { return *sizes_; }
+
   // As the functions of Backend, for all homes that use the port. PlaceOnDevice also returns false if several homes use
   // it, because the memory of a device is in reach of one.
   void SetPortMemory(uint32_t tensor, uint8_t* host);
@@ -58,7 +62,8 @@ class Executor {
   std::optional<uint32_t> OnlyHomeOf(uint32_t port) const;
 
   const ProgramView* program_ = nullptr;
-  std::vector<std::unique_ptr<Backend>> backends_;  // per home
+  std::unique_ptr<SizeValues> sizes_;
+  std::vector<std::unique_ptr<Backend>> backends_;  // per home; refer to sizes_
   std::vector<Part> parts_;
   Mapping staging_;  // for borders from one device to another; as large as the largest of them
   std::vector<int64_t> border_nanoseconds_;

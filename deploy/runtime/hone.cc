@@ -110,6 +110,26 @@ HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port) {
   return Guard([&] { return port == nullptr ? NullPointer("port") : model->model->OutputPort(index, port); });
 }
 
+HoneStatus hone_input_range(const HoneModel* model, size_t index, int64_t* min, int64_t* max, int32_t ndim) {
+  return Guard([&] {
+    if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");
+    if (ndim > 0 && (min == nullptr || max == nullptr)) return NullPointer(min == nullptr ? "min" : "max");
+    return model->model->InputRange(index, min, max, static_cast<size_t>(ndim));
+  });
+}
+
+HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int32_t ndim) {
+  return Guard([&] {
+    if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");
+    if (ndim > 0 && shape == nullptr) return NullPointer("shape");
+    return model->model->Resize(index, {shape, static_cast<size_t>(ndim)});
+  });
+}
+
+int32_t hone_input_has_default(const HoneModel* model, size_t index) {
+  return model->model->InputHasDefault(index) ? 1 : 0;
+}
+
 HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count, const HonePort* outputs,
                             size_t output_count) {
   return Guard([&] {

@@ -121,6 +121,23 @@ HONE_API size_t hone_output_count(const HoneModel* model);
 HONE_API HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port);
 HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port);
 
+/* The range of an input's shape. A dimension of the model may be open: each run may have another extent. hone_input and
+ * hone_output describe the current shapes; at first every open dimension has its largest extent. An output's shape is
+ * known once the model has run.
+ *
+ * hone_input_range writes the smallest and the largest extent of each dimension to min[0 .. ndim) and max[0 .. ndim);
+ * ndim must be that of the input. They are equal for a dimension that is not open.
+ * hone_resize sets the shape of an input for the next run, without setting its value. It allocates nothing.
+ * hone_set_input and hone_bind_input also set the shape, to that of the tensor.
+ * Errors: HONE_INVALID_ARGUMENT (index, ndim, an extent out of range). Whether the inputs' shapes fit together is
+ * checked by hone_run. */
+HONE_API HoneStatus hone_input_range(const HoneModel* model, size_t index, int64_t* min, int64_t* max, int32_t ndim);
+HONE_API HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int32_t ndim);
+
+/* 1 if the input has a default value in the model: hone_load writes it into the model's own buffer, so that a run need
+ * not set the input. hone_set_input replaces it. 0 if the input has none, or if there is no such index. */
+HONE_API int32_t hone_input_has_default(const HoneModel* model, size_t index);
+
 /* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and shapes. HONE_OK
  * if all are equal, else HONE_INVALID_ARGUMENT with a text that names the first difference. HonePort::bytes is not
  * compared. A program that is made for one model, as with the header of `hone compile --header`, calls it once. */
@@ -166,8 +183,9 @@ HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTens
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
 
 /* Runs the model once and returns when all outputs are written. On a CPU the calling thread computes, too.
- * Errors: HONE_INVALID_ARGUMENT (an input was never set, or bound memory overlaps, see hone_bind_output), HONE_IO_ERROR
- * (a device fails; often the process cannot use that device any more), HONE_OUT_OF_MEMORY (a device lacks memory). */
+ * Errors: HONE_INVALID_ARGUMENT (an input without default was never set, the shapes of inputs contradict each other, or
+ * bound memory overlaps, see hone_bind_output), HONE_IO_ERROR (a device fails; often the process cannot use that device
+ * any more), HONE_OUT_OF_MEMORY (a device lacks memory). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
 /* Sets *view to the memory to which runs write the output: the memory that is bound, which may be on a device, else the

@@ -60,6 +60,11 @@ class LaneBackend : public Backend {
 
   void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
 
+  Fault SetSizes(const SizeValues& sizes) override {
+    if (!sizes.IsOpen()) return {};
+    return Incompatible("kernels of a device with lanes take no open sizes; compile the model with fixed shapes");
+  }
+
   Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
     const Error enqueued = Enqueue(segment, nanoseconds);
     if (enqueued.ok() && !segment.ends) return {};

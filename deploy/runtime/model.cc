@@ -2,6 +2,7 @@
 #include "deploy/runtime/model.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -85,8 +86,30 @@ Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, st
     for (const uint32_t id : ids) result->SetPortMemory(id, result->OwnAddress(id));
   }
   result->input_set_.assign(program.inputs.size(), false);
+  for (const uint32_t id : program.inputs) {
+    const std::span<const int64_t> largest = program.Shape(program.tensors[id]);
+    result->input_shapes_.emplace_back(largest.begin(), largest.end());
+  }
+  result->SetDefaults();
   *model = std::move(result);
   return {};
+}
+
+void Model::SetDefaults() {
+  for (const package::CopyEntry& copy : program_->defaults) {
+    const TensorEntry& source = program_->tensors[copy.source];
+    if (source.bytes > 0) {
+      std::memcpy(OwnAddress(copy.target), package_.constants.data() + source.offset, source.bytes);
+    }
+    const auto input = std::find(program_->inputs.begin(), program_->inputs.end(), copy.target);
+    input_set_[static_cast<size_t>(input - program_->inputs.begin())] = true;
+  }
+}
+
+bool Model::InputHasDefault(size_t index) const {
+  if (index >= program_->inputs.size()) return false;
+  return std::any_of(program_->defaults.begin(), program_->defaults.end(),
+                     [&](const package::CopyEntry& copy) { return copy.target == program_->inputs[index]; });
 }
 
 // A program that cannot be loaded is passed over, because memory or a driver may be missing for this one and not for
@@ -163,12 +186,67 @@ Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
     return InvalidArgument(what + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
   }
   if (!HasShape(given)) return InvalidArgument(what + " has no shape");
-  const std::span<const int64_t> wanted = ShapeOf(port);
-  const std::span<const int64_t> found = ShapeOf(given);
-  if (!std::equal(found.begin(), found.end(), wanted.begin(), wanted.end())) {
-    return InvalidArgument(what + " has shape " + ShapeText(found) + ", the model wants " + ShapeText(wanted));
+  HONE_RETURN_IF_FAULT(CheckShape(tensor, ShapeOf(given), what + " has shape"));
+  uint64_t bytes = given.dtype.bits / 8;
+  for (const int64_t extent : ShapeOf(given)) bytes *= static_cast<uint64_t>(extent);
+  if (given.data == nullptr && bytes > 0) return InvalidArgument(what + " has no data");
+  return {};
+}
+
+// An input may have any shape within its range. An output has the shape that follows from the inputs, which may not be
+// known yet: memory for the largest shape is always enough.
+Fault Model::CheckShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const {
+  const SizeValues& sizes = executor_.sizes();
+  const std::span<const int64_t> largest = program_->Shape(program_->tensors[tensor]);
+  const bool is_input = program_->tensors[tensor].kind == TensorKind::kInput;
+  std::string wanted = "[";
+  bool fits = shape.size() == largest.size();
+  for (size_t d = 0; d < largest.size(); ++d) {
+    const int64_t low = is_input ? sizes.MinExtent(tensor, d) : largest[d];
+    fits = fits && shape[d] >= low && shape[d] <= largest[d];
+    wanted += (d == 0 ? "" : ", ") + (low == largest[d] ? "" : std::to_string(low) + "..") + std::to_string(largest[d]);
   }
-  if (given.data == nullptr && port.bytes > 0) return InvalidArgument(what + " has no data");
+  if (fits) return {};
+  return InvalidArgument(what + " " + ShapeText(shape) + ", the model wants " + wanted + "]");
+}
+
+std::span<const int64_t> Model::ShapeOfPort(uint32_t tensor) const {
+  if (program_->tensors[tensor].kind == TensorKind::kInput) return input_shapes_[PositionOf(tensor)];
+  return executor_.sizes().Shape(tensor);
+}
+
+uint64_t Model::BytesOfPort(uint32_t tensor) const {
+  uint64_t bytes = package::SizeOf(program_->tensors[tensor].dtype);
+  for (const int64_t extent : ShapeOfPort(tensor)) bytes *= static_cast<uint64_t>(extent);
+  return bytes;
+}
+
+size_t Model::PositionOf(uint32_t input) const {
+  return static_cast<size_t>(std::find(program_->inputs.begin(), program_->inputs.end(), input) -
+                             program_->inputs.begin());
+}
+
+Fault Model::InputRange(size_t index, int64_t* min, int64_t* max, size_t room) const {
+  HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
+  const uint32_t id = program_->inputs[index];
+  const size_t rank = program_->tensors[id].rank;
+  if (room != rank) {
+    return InvalidArgument("room for " + std::to_string(room) + " extents, the input has " + std::to_string(rank));
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    min[d] = executor_.sizes().MinExtent(id, d);
+    max[d] = executor_.sizes().MaxExtent(id, d);
+  }
+  return {};
+}
+
+Fault Model::Resize(size_t index, std::span<const int64_t> shape) {
+  HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
+  const uint32_t id = program_->inputs[index];
+  HONE_RETURN_IF_FAULT(CheckShape(id, shape, "input '" + std::string(PortOf(id).name) + "' cannot be resized to"));
+  if (std::ranges::equal(input_shapes_[index], shape)) return {};
+  std::ranges::copy(shape, input_shapes_[index].begin());
+  sizes_are_set_ = false;
   return {};
 }
 
@@ -189,7 +267,7 @@ Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
 Fault Model::CheckDisjoint(uint32_t output, uint32_t other) const {
   const TensorEntry &written = program_->tensors[output], &entry = program_->tensors[other];
   const auto overlaps = [&](const uint8_t* address) {
-    return Overlap(addresses_[output], written.bytes, address, entry.bytes);
+    return Overlap(addresses_[output], BytesOfPort(output), address, BytesOfPort(other));
   };
   // The model's own buffer of a bound input counts, too, because hone_set_input writes to it and ends the binding.
   const bool is_input = entry.kind == TensorKind::kInput;
@@ -201,7 +279,7 @@ Fault Model::CheckDisjoint(uint32_t output, uint32_t other) const {
 HonePort Model::PortOf(uint32_t tensor) const {
   const TensorEntry& entry = program_->tensors[tensor];
   return {program_->Text(entry.name).data(), package::FindDType(entry.dtype)->dlpack, entry.rank,
-          program_->Shape(entry).data(), entry.bytes};
+          ShapeOfPort(tensor).data(), BytesOfPort(tensor)};
 }
 
 DLTensor Model::ViewOf(uint32_t tensor) const {
@@ -251,6 +329,7 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
   const uint32_t id = program_->inputs[index];
   HONE_RETURN_IF_FAULT(CheckTensor(id, tensor));
   if (!IsCpu(tensor.device)) return WrongPlace(id, tensor.device);
+  HONE_RETURN_IF_FAULT(Resize(index, ShapeOf(tensor)));
   CopyToCompact(tensor, OwnAddress(id));  // first, because it may throw for lack of memory: a failure changes nothing
   SetPortMemory(id, OwnAddress(id));
   input_set_[index] = true;
@@ -267,7 +346,8 @@ Fault Model::InputView(size_t index, DLTensor* view) {
 
 Fault Model::BindInput(size_t index, const DLTensor* tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
-  return Bind(program_->inputs[index], tensor);
+  HONE_RETURN_IF_FAULT(Bind(program_->inputs[index], tensor));
+  return tensor == nullptr ? Fault{} : Resize(index, ShapeOf(*tensor));
 }
 
 Fault Model::BindOutput(size_t index, const DLTensor* tensor) {
@@ -284,8 +364,13 @@ Fault Model::OutputView(size_t index, DLTensor* view) const {
 Fault Model::CheckReadyToRun() {
   for (size_t i = 0; i < input_set_.size(); ++i) {
     const uint32_t id = program_->inputs[i];
-    if (input_set_[i] || IsBound(id) || program_->tensors[id].bytes == 0) continue;
+    if (input_set_[i] || IsBound(id) || BytesOfPort(id) == 0) continue;
     return InvalidArgument("input '" + std::string(PortOf(id).name) + "' has never been set");
+  }
+  if (!sizes_are_set_) {
+    HONE_RETURN_IF_FAULT(executor_.sizes().Set(input_shapes_));
+    sizes_are_set_ = true;
+    known_disjoint_ = false;
   }
   if (known_disjoint_) return {};
   for (const uint32_t output : program_->outputs) {

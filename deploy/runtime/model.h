@@ -38,8 +38,12 @@ class Model {
   // hone.h with the same names.
   Fault InputPort(size_t index, HonePort* port) const;
   Fault OutputPort(size_t index, HonePort* port) const;
+  bool InputHasDefault(size_t index) const;  // false if there is no such input
   // OK if the model has these ports. InvalidArgument names the first difference.
   Fault CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const;
+  // The smallest and largest extents of an input; `room` extents are written to each.
+  Fault InputRange(size_t index, int64_t* min, int64_t* max, size_t room) const;
+  Fault Resize(size_t index, std::span<const int64_t> shape);
   Fault SetInput(size_t index, const DLTensor& tensor);
   Fault InputView(size_t index, DLTensor* view);
   // A null tensor ends the binding: the port uses the model's own memory again.
@@ -59,6 +63,8 @@ class Model {
  private:
   Model() = default;
   Fault LoadProgram(int threads, const BackendLoader& loader);
+  // Fills the model's own buffers of the inputs with a default value. They count as set.
+  void SetDefaults();
   // Places an input or output in memory of this process. SetPortAddress only records the place.
   void SetPortMemory(uint32_t tensor, uint8_t* address);
   void SetPortAddress(uint32_t tensor, DLDevice device, uint8_t* address);
@@ -74,6 +80,12 @@ class Model {
   Fault CheckBindable(uint32_t tensor, const DLTensor& given) const;
   HonePort PortOf(uint32_t tensor) const;
   DLTensor ViewOf(uint32_t tensor) const;
+  // The shape of the next run's inputs, and of the last run's outputs.
+  std::span<const int64_t> ShapeOfPort(uint32_t tensor) const;
+  uint64_t BytesOfPort(uint32_t tensor) const;
+  // The position of an input in the program's list.
+  size_t PositionOf(uint32_t input) const;
+  Fault CheckShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const;
   Fault CheckDisjoint(uint32_t output, uint32_t other) const;
   Fault CheckReadyToRun();
 
@@ -86,7 +98,9 @@ class Model {
   std::vector<DLDevice> devices_;    // per tensor: the device of addresses_
   bool known_disjoint_ = false;      // CheckReadyToRun has found no overlap, and no address has changed since
   std::vector<bool> input_set_;      // per input: whether the caller has set the model's own buffer
-  Executor executor_;                // refers to package_
+  std::vector<std::vector<int64_t>> input_shapes_;  // per input: its current shape
+  bool sizes_are_set_ = false;                      // the executor's sizes are those of input_shapes_
+  Executor executor_;                               // refers to package_
 };
 
 }  // namespace hone::runtime

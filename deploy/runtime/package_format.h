@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a .hone file, version 3: a header, then sections, each of which starts on a page. The structs are flat,
+// The format of a .hone file, version 4: a header, then sections, each of which starts on a page. The structs are flat,
 // little-endian and without pointers, because the runtime maps the file and reads it in place.
 //
 //   FileHeader | SectionEntry... | manifest, code, code, ... | manifest, code, ... | ... | constants | metadata
@@ -12,9 +12,13 @@
 // Every unit works in a home, a memory space with an arena: the units of CPUs share one, and each unit of a device has
 // its own. A tensor that a call writes is in the home of the call's unit. A border copies it to another home.
 //
+// Dimensions may be open sizes, which get their values from the shapes of the inputs of a run. Memory is laid out for
+// the largest ones, and every tensor is compact at its current shape.
+//
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
-// them. Every change here raises kFormatVersion. Readers also accept version 2, whose programs have one unit
-// (ManifestHeader2).
+// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 3 if no
+// dimension is open and no input has a default value (ManifestHeader3). Readers also accept version 2, whose programs
+// have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -34,15 +38,17 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 3;        // of the files that are written
+inline constexpr uint32_t kFormatVersion = 4;        // the newest
+inline constexpr uint32_t kPlainFormatVersion = 3;   // of written files without open sizes and default values
 inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
 inline constexpr uint32_t kRankMax = 16;
 
 inline constexpr uint32_t kProgramsMax = 32;
-inline constexpr uint32_t kMaxUnits = 8;           // of a program
-inline constexpr uint32_t kNoTensor = 0xffffffff;  // the argument for a buffer that a kernel does not use
+inline constexpr uint32_t kMaxUnits = 8;              // of a program
+inline constexpr uint32_t kFixedExtent = 0xffffffff;  // the entry in `extents` of a dimension that is a number
+inline constexpr uint32_t kNoTensor = 0xffffffff;     // the argument for a buffer that a kernel does not use
 
 enum class SectionKind : uint32_t { kManifest = 1, kCode = 2, kConstants = 3, kMetadata = 4 };
 
@@ -93,9 +99,18 @@ struct ManifestHeader {
   TableRef inputs;     // uint32_t, tensor ids
   TableRef outputs;    // uint32_t, tensor ids
   TableRef borders;    // BorderEntry, by ascending call
-  TableRef copies;     // CopyEntry, done after the calls
+  TableRef copies;     // CopyEntry: first those done after the calls, then those done when the file is loaded
   TableRef strings;    // char
+  // The next four are empty if no dimension is open.
+  TableRef sizes;       // SizeEntry: the open sizes
+  TableRef size_steps;  // SizeStep: step i computes value number i + the number of sizes
+  TableRef extents;     // uint32_t, one per element of `shapes`: the number of the dimension's value, or kFixedExtent;
+                        // the element of `shapes` is its largest value
+  TableRef size_arguments;  // uint32_t, numbers of values: those that kernels take
 };
+
+// The start of the manifest section in format 3: ManifestHeader without its last four tables.
+inline constexpr size_t kManifestHeader3Bytes = 208;
 
 // The start of the manifest section in format 2. The program has one unit and one home. Its tables have the same
 // elements, except that `kernels` has TextRef.
@@ -106,6 +121,33 @@ struct ManifestHeader2 {
   TextRef cpu_features, device, target;
   uint64_t io_bytes, arena_bytes;
   TableRef tensors, shapes, kernels, calls, arguments, inputs, outputs, copies, strings;
+};
+
+// An open size. Its value is the extent of a dimension of an input, divided by `step`.
+struct SizeEntry {
+  TextRef name;
+  int64_t min, max;  // the values that it may have, both included
+  int64_t step;
+  uint32_t tensor;     // id of the input
+  uint32_t dimension;  // its dimension
+};
+
+enum class SizeOp : uint32_t {
+  kNumber = 1,
+  kAdd = 2,
+  kSubtract = 3,
+  kMultiply = 4,
+  kFloorDivide = 5,     // by 0: 0
+  kFloorRemainder = 6,  // by 0: 0
+  kMin = 7,
+  kMax = 8
+};
+// Computes one value from earlier ones. Values are numbered: first those of the open sizes, then those of the steps.
+struct SizeStep {
+  SizeOp op;
+  uint32_t a, b;      // numbers of earlier values; 0 for kNumber
+  uint32_t reserved;  // 0
+  int64_t number;     // of kNumber; else 0
 };
 
 // A unit's code is in the code section of the same index after the manifest. CPU code requires cpu_features only; code
@@ -144,7 +186,8 @@ struct TensorEntry {
 // its `prepare` computes.
 struct CallEntry {
   uint32_t kernel;     // index in `kernels`
-  uint32_t arguments;  // index in `arguments` of the first one; one per buffer of the kernel except workspace slices
+  uint32_t arguments;  // index in `arguments` of the first one; one per buffer of the kernel except workspace slices.
+                       // That of a buffer of sizes is an index in `size_arguments`
   uint64_t workspace_offset;  // in the arena of its unit's home: start of the kernel's workspace_bytes
 };
 
@@ -156,16 +199,17 @@ struct BorderEntry {
   uint32_t call;    // index in `calls`
 };
 
-// An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls.
+// An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls. Or
+// the default value of an input, which a run need not set: a constant that is copied when the file is loaded.
 struct CopyEntry {
-  uint32_t source;  // tensor id; an intermediate or output is in the home of the target
-  uint32_t target;  // tensor id of an output of the same size
+  uint32_t source;  // tensor id; an intermediate or output is in the home of the target; for an input a constant
+  uint32_t target;  // tensor id of an output, or (since version 4) of an input, of the same size
 };
 
-static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 208 &&
+static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 272 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
-              sizeof(CopyEntry) == 8);
+              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(SizeStep) == 24);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {

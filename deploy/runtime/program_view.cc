@@ -2,6 +2,7 @@
 #include "deploy/runtime/program_view.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
@@ -39,10 +40,16 @@ class ManifestReader {
         where_(where),
         view_(*view) {}
 
-  // Reads the tables, units and arenas of format 3.
-  Fault Read() {
-    if (section_.size() < sizeof(ManifestHeader)) return Bad("manifest is too small");
-    const auto& manifest = *reinterpret_cast<const ManifestHeader*>(section_.data());
+  // Reads the tables, units and arenas of formats 3 and 4.
+  Fault Read(uint32_t version) {
+    const size_t bytes = version == 3 ? package::kManifestHeader3Bytes : sizeof(ManifestHeader);
+    if (section_.size() < bytes) return Bad("manifest is too small");
+    ManifestHeader manifest = {};  // the tables that format 3 lacks are empty
+    std::memcpy(&manifest, section_.data(), bytes);
+    HONE_RETURN_IF_FAULT(Table(manifest.sizes, "sizes", &view_.sizes));
+    HONE_RETURN_IF_FAULT(Table(manifest.size_steps, "steps", &view_.size_steps));
+    HONE_RETURN_IF_FAULT(Table(manifest.extents, "extents", &view_.extents));
+    HONE_RETURN_IF_FAULT(Table(manifest.size_arguments, "sizes of calls", &view_.size_arguments));
     HONE_RETURN_IF_FAULT(SharedTables(manifest));
     HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels_));
     HONE_RETURN_IF_FAULT(Table(manifest.borders, "borders", &view_.borders));
@@ -145,6 +152,42 @@ class ManifestReader {
     return {};
   }
 
+  // Checks that every value is computed from earlier ones, and that every open size is a dimension of an input.
+  Fault CheckSizes() const {
+    for (size_t i = 0; i < view_.sizes.size(); ++i) {
+      const package::SizeEntry& size = view_.sizes[i];
+      const std::string which = Numbered("size", i);
+      HONE_RETURN_IF_FAULT(CheckText(size.name, which));
+      int64_t most = 0;
+      if (size.min < 0 || size.min > size.max || size.step < 1 || __builtin_mul_overflow(size.max, size.step, &most)) {
+        return Bad(which + " has no valid range");
+      }
+      if (size.tensor >= view_.tensors.size() || view_.tensors[size.tensor].kind != TensorKind::kInput ||
+          size.dimension >= view_.tensors[size.tensor].rank ||
+          view_.Shape(view_.tensors[size.tensor])[size.dimension] != most) {
+        return Bad(which + " is not a dimension of an input");
+      }
+    }
+    const size_t values = view_.sizes.size() + view_.size_steps.size();
+    for (size_t i = 0; i < view_.size_steps.size(); ++i) {
+      const package::SizeStep& step = view_.size_steps[i];
+      const size_t known = view_.sizes.size() + i;
+      if (step.op < package::SizeOp::kNumber || step.op > package::SizeOp::kMax ||
+          (step.op != package::SizeOp::kNumber && (step.a >= known || step.b >= known))) {
+        return Bad(Numbered("step", i) + " computes no size");
+      }
+    }
+    if (!view_.extents.empty() && view_.extents.size() != view_.shapes.size())
+      return Bad("extents do not fit its shapes");
+    const auto is_value = [&](uint32_t value) { return value < values; };
+    const auto is_extent = [&](uint32_t value) { return value == package::kFixedExtent || value < values; };
+    if (!std::all_of(view_.extents.begin(), view_.extents.end(), is_extent) ||
+        !std::all_of(view_.size_arguments.begin(), view_.size_arguments.end(), is_value)) {
+      return Bad("a dimension is a size that is not there");
+    }
+    return {};
+  }
+
   Fault CheckCalls() const {
     uint64_t next_argument = 0;  // the arguments of the calls are consecutive and use the whole table
     for (size_t i = 0; i < view_.calls.size(); ++i) {
@@ -216,8 +259,10 @@ class ManifestReader {
     std::vector<uint32_t> readers(view_.tensors.size(), 0);  // per tensor: a bit for each home
     static_assert(package::kMaxUnits <= 32);
     for (const CallEntry& call : view_.calls) {
-      for (const uint32_t id : view_.Arguments(call)) {
-        if (id != package::kNoTensor) readers[id] |= 1u << view_.Home(call);
+      const std::span<const uint32_t> arguments = view_.Arguments(call);
+      for (size_t a = 0; a < arguments.size(); ++a) {
+        const bool is_tensor = view_.Kernel(call).buffers[a].role != BufferRole::kSizes;
+        if (is_tensor && arguments[a] != package::kNoTensor) readers[arguments[a]] |= 1u << view_.Home(call);
       }
     }
     for (const CopyEntry& copy : view_.copies) {
@@ -241,6 +286,25 @@ class ManifestReader {
           home.constants.push_back(id);
       }
     }
+  }
+
+  // Splits the table of copies: those that lead to inputs, at its end, are the defaults.
+  Fault SplitCopies() {
+    const auto leads_to_input = [this](const CopyEntry& copy) {
+      return copy.target < view_.tensors.size() && view_.tensors[copy.target].kind == TensorKind::kInput;
+    };
+    const auto first = std::find_if(view_.copies.begin(), view_.copies.end(), leads_to_input);
+    view_.defaults = {first, view_.copies.end()};
+    view_.copies = {view_.copies.begin(), first};
+    std::set<uint32_t> inputs;
+    for (const CopyEntry& copy : view_.defaults) {
+      if (copy.source >= view_.tensors.size() || !leads_to_input(copy) || !inputs.insert(copy.target).second ||
+          view_.tensors[copy.source].kind != TensorKind::kConstant ||
+          view_.tensors[copy.source].bytes != view_.tensors[copy.target].bytes) {
+        return Bad("a default value is not a constant of its input's size");
+      }
+    }
+    return {};
   }
 
   Fault CheckCopies() const {
@@ -328,6 +392,11 @@ class ManifestReader {
   }
 
   Fault CheckArgument(uint32_t id, const KernelBuffer& buffer, uint32_t home, const std::string& which) const {
+    if (buffer.role == BufferRole::kSizes) {
+      const uint64_t count = buffer.shape.size() == 1 ? static_cast<uint64_t>(buffer.shape[0]) : 0;
+      const bool fits = buffer.dtype == "i64" && count > 0 && Inside(id, count, view_.size_arguments.size());
+      return fits ? Fault{} : Bad(which + " has its sizes out of range");
+    }
     if (!buffer.used) {
       const bool unread = buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant;
       return unread && id == package::kNoTensor ? Fault{} : Bad(which + " has a tensor for a buffer without use");
@@ -349,6 +418,7 @@ class ManifestReader {
         return constant ? Fault{} : Bad(which + " has a tensor that changes where its kernel takes a constant");
       case BufferRole::kOutput:
         return constant || tensor.kind == TensorKind::kInput ? Bad(which + " writes an input or a constant") : Fault{};
+      case BufferRole::kSizes:
       case BufferRole::kWorkspace:
         break;  // slices of the workspace are no arguments
     }
@@ -415,14 +485,16 @@ Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, con
                   ProgramView* view) {
   ProgramView result;
   ManifestReader reader(sections, constants_bytes, where, &result);
-  HONE_RETURN_IF_FAULT(sections.version == 2 ? reader.Read2() : reader.Read());
+  HONE_RETURN_IF_FAULT(sections.version == 2 ? reader.Read2() : reader.Read(sections.version));
   HONE_RETURN_IF_FAULT(reader.CheckUnits());
   HONE_RETURN_IF_FAULT(reader.ReadKernels());
   HONE_RETURN_IF_FAULT(reader.CheckTensors());
+  HONE_RETURN_IF_FAULT(reader.CheckSizes());
   HONE_RETURN_IF_FAULT(reader.CheckCalls());
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.inputs, TensorKind::kInput, "input"));
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.outputs, TensorKind::kOutput, "output"));
   HONE_RETURN_IF_FAULT(reader.CheckBorders());
+  HONE_RETURN_IF_FAULT(reader.SplitCopies());
   HONE_RETURN_IF_FAULT(reader.CheckCopies());
   reader.FillHomes();
   *view = std::move(result);

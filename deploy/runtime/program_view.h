@@ -51,17 +51,24 @@ struct ProgramView {
   std::span<const package::CallEntry> calls;
   std::span<const uint32_t> arguments, inputs, outputs;
   std::span<const package::BorderEntry> borders;
-  std::span<const package::CopyEntry> copies;
+  std::span<const package::CopyEntry> copies;    // those done after the calls
+  std::span<const package::CopyEntry> defaults;  // the default values of inputs: copied when the program is loaded
   std::span<const char> strings;
+  std::span<const package::SizeEntry> sizes;
+  std::span<const package::SizeStep> size_steps;
+  std::span<const uint32_t> extents;  // one per element of `shapes`, or empty
+  std::span<const uint32_t> size_arguments;
 
   std::string_view Text(package::TextRef text) const { return {strings.data() + text.offset, text.bytes}; }
+  // The largest shape.
   std::span<const int64_t> Shape(const package::TensorEntry& tensor) const {
     return shapes.subspan(tensor.shape, tensor.rank);
   }
   const KernelInterface& Kernel(const package::CallEntry& call) const { return kernels[call.kernel]; }
   const UnitView& Unit(const package::CallEntry& call) const { return units[kernel_units[call.kernel]]; }
   uint32_t Home(const package::CallEntry& call) const { return Unit(call).entry.home; }
-  // The tensor ids (or kNoTensor) of a call: one per buffer of the kernel in order, except the slices of its workspace.
+  // The tensor ids (or kNoTensor, or for sizes an index in size_arguments) of a call: one per buffer of the kernel in
+  // order, except the slices of its workspace.
   std::span<const uint32_t> Arguments(const package::CallEntry& call) const {
     return arguments.subspan(call.arguments, Kernel(call).argument_count());
   }
@@ -69,7 +76,7 @@ struct ProgramView {
 
 // The bytes of a program in a package.
 struct ProgramSections {
-  uint32_t version = package::kFormatVersion;   // of the format: 2 or 3
+  uint32_t version = package::kFormatVersion;   // of the format: 2 to 4
   std::span<const uint8_t> manifest;            // 8-byte aligned
   std::vector<std::span<const uint8_t>> codes;  // in order
 };

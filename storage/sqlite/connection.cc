@@ -196,6 +196,12 @@ absl::StatusOr<std::string> Connection::QueryText(std::string_view sql) const {
   return statement.Text(0);
 }
 
+absl::Status Connection::HoldSnapshot() {
+  HONE_RETURN_IF_ERROR(Execute("BEGIN; SELECT count(*) FROM sqlite_schema"));  // the first read decides the state
+  holds_snapshot_ = true;
+  return absl::OkStatus();
+}
+
 int64_t Connection::Changes() const { return sqlite3_changes64(handle_.get()); }
 bool Connection::InTransaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
 
@@ -268,6 +274,7 @@ absl::StatusOr<Transaction> Transaction::Begin(const Connection& connection) {
 }
 
 absl::StatusOr<Transaction> Transaction::BeginRead(const Connection& connection) {
+  if (connection.holds_snapshot_) return Transaction(nullptr);
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN"));
   return Transaction(&connection);
 }

@@ -66,6 +66,9 @@ class Connection {
 
   absl::StatusOr<Statement> Prepare(std::string_view sql) const;
   absl::Status Execute(const std::string& sql) const;  // any number of statements, no results
+  // Begins to read: from here on the connection sees the state of the file at this call, even if the file changes or is
+  // deleted. Only for a connection that never writes.
+  absl::Status HoldSnapshot();
   // The first column of the first row. kInternal: there is no row.
   absl::StatusOr<int64_t> QueryInt(std::string_view sql) const;
   absl::StatusOr<std::string> QueryText(std::string_view sql) const;
@@ -93,13 +96,16 @@ class Connection {
 
   std::string what_, path_;
   std::unique_ptr<sqlite3, Close> handle_;
+  bool holds_snapshot_ = false;
+  friend class Transaction;
 };
 
 // Begins a transaction. Destroyed before Commit, it rolls back.
 class Transaction {
  public:
-  static absl::StatusOr<Transaction> Begin(const Connection& connection);      // to write
-  static absl::StatusOr<Transaction> BeginRead(const Connection& connection);  // several queries see one state
+  static absl::StatusOr<Transaction> Begin(const Connection& connection);  // to write
+  // Several queries see one state. Does nothing if the connection holds a snapshot.
+  static absl::StatusOr<Transaction> BeginRead(const Connection& connection);
   Transaction(Transaction&& other) noexcept;
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();

@@ -15,6 +15,9 @@ absl::StatusOr<Readers::Borrowed> Readers::Borrow() {
     }
   }
   absl::StatusOr<Connection> opened = OpenToRead(path_, kind_, uri_parameters_);
+  if (absl::Status held = opened.ok() && snapshot_ ? opened->HoldSnapshot() : absl::OkStatus(); !held.ok()) {
+    opened = std::move(held);
+  }
   if (opened.ok()) return Borrowed(this, std::make_unique<Connection>(*std::move(opened)));
   Return(nullptr);
   return opened.status();

@@ -21,9 +21,15 @@ namespace hone::storage {
 
 class Readers {
  public:
-  // queries_max: how many queries run at a time. uri_parameters: as for Connection::Open. Opens nothing yet.
-  Readers(std::filesystem::path path, const DatabaseKind& kind, std::string uri_parameters, int queries_max)
-      : path_(std::move(path)), kind_(kind), uri_parameters_(std::move(uri_parameters)), available_(queries_max) {}
+  // queries_max: how many queries run at a time. uri_parameters: as for Connection::Open. snapshot: every query sees
+  // the file as it was at the first one; queries_max must be 1. Opens nothing yet.
+  Readers(std::filesystem::path path, const DatabaseKind& kind, std::string uri_parameters, int queries_max,
+          bool snapshot = false)
+      : path_(std::move(path)),
+        kind_(kind),
+        uri_parameters_(std::move(uri_parameters)),
+        snapshot_(snapshot),
+        available_(queries_max) {}
 
   // A borrowed connection, which goes back to the pool when this is destroyed. The pool must outlive it.
   class Borrowed {
@@ -47,6 +53,7 @@ class Readers {
   const std::filesystem::path path_;
   const DatabaseKind& kind_;
   const std::string uri_parameters_;
+  const bool snapshot_;
   std::mutex mutex_;
   std::condition_variable returned_;
   int available_;                                  // how many more connections may be lent

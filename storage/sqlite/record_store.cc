@@ -99,10 +99,10 @@ std::string_view ReadOnlyUri(const fs::path& path) {
 
 }  // namespace
 
-SqliteStore::SqliteStore(fs::path path, std::optional<Writer> writer, std::string reading_parameters)
+SqliteStore::SqliteStore(fs::path path, std::optional<Writer> writer, std::string reading_parameters, bool snapshot)
     : path_(std::move(path)),
       writer_(std::move(writer)),
-      readers_(path_, kRecordsFile, std::move(reading_parameters), kQueriesMax) {}
+      readers_(path_, kRecordsFile, std::move(reading_parameters), snapshot ? 1 : kQueriesMax, snapshot) {}
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const fs::path& given, OpenMode mode) {
   std::error_code error;
@@ -123,9 +123,10 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const fs::path& g
   if (mode == OpenMode::kReadWrite) {
     HONE_RETURN_IF_ERROR(CreateFolders(path.parent_path()));
     HONE_ASSIGN_OR_RETURN(Writer writer, OpenToWrite(path, kRecordsFile));
-    return std::unique_ptr<SqliteStore>(new SqliteStore(path, std::move(writer), ""));
+    return std::unique_ptr<SqliteStore>(new SqliteStore(path, std::move(writer), "", false));
   }
-  std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::nullopt, std::string(ReadOnlyUri(path))));
+  std::unique_ptr<SqliteStore> store(
+      new SqliteStore(path, std::nullopt, std::string(ReadOnlyUri(path)), mode == OpenMode::kSnapshot));
   HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, store->readers_.Borrow());
   HONE_RETURN_IF_ERROR(CheckSmallFile(*reader, path));
   return store;

@@ -53,7 +53,7 @@ class SqliteStore final : public records::Store {
   const std::filesystem::path& path() const override { return path_; }
 
  private:
-  SqliteStore(std::filesystem::path path, std::optional<Writer> writer, std::string reading_parameters);
+  SqliteStore(std::filesystem::path path, std::optional<Writer> writer, std::string reading_parameters, bool snapshot);
 
   const std::filesystem::path path_;
   std::mutex write_mutex_;

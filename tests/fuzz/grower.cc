@@ -148,7 +148,7 @@ bool Grower::ExactInputs(const graph::Node& node) const {
 bool Grower::Acceptable(const graph::Node& node, Effect effect, const std::vector<TensorType>& types) const {
   bool jumps = effect == Effect::kJumps;
   for (const TensorType& type : types) {
-    if (type.elements() == 0 || type.elements() > kElementsMax) return false;
+    if (type.elements() == 0 || type.elements().value() > kElementsMax) return false;
     if (static_cast<int64_t>(type.shape.size()) > kRankMax) return false;
     jumps |= !ir::IsFloat(type.dtype);
   }

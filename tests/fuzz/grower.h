@@ -55,7 +55,7 @@ class Grower {
 
   // --- Values.
   const TensorType& TypeOf(ValueId id) const { return graph_.values[static_cast<size_t>(id)].type; }
-  const Ints& ShapeOf(ValueId id) const { return TypeOf(id).shape; }
+  Ints ShapeOf(ValueId id) const { return ir::Values(TypeOf(id).shape); }
   int64_t RankOf(ValueId id) const { return static_cast<int64_t>(ShapeOf(id).size()); }
   // Returns a random value for which `passes` holds, later ones more often; kAbsent if there is none.
   ValueId Pick(const std::function<bool(ValueId id)>& passes);

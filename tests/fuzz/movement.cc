@@ -27,7 +27,7 @@ void Transpose(Grower& g) {
 // Returns another shape with the same number of elements, made by splitting and joining dimensions at random.
 Ints OtherShape(Grower& g, const TensorType& type) {
   Ints shape;
-  for (int64_t rest = type.elements(); shape.size() < 4;) {
+  for (int64_t rest = type.elements().value(); shape.size() < 4;) {
     Ints divisors;
     for (int64_t d = 1; d <= rest; ++d) {
       if (rest % d == 0) divisors.push_back(d);
@@ -58,12 +58,13 @@ void Unsqueeze(Grower& g) {
 }
 
 void Squeeze(Grower& g) {
-  const ValueId x = g.Pick([&](ValueId id) { return std::ranges::find(g.ShapeOf(id), 1) != g.ShapeOf(id).end(); });
+  const ValueId x = g.Pick([&](ValueId id) { return std::ranges::count(g.ShapeOf(id), 1) > 0; });
   if (x == kAbsent) return;
   if (g.OneIn(2)) {
     g.Grow("Squeeze", {x}, Effect::kMoves);
   } else {
-    g.Grow("Squeeze", {x, g.Numbers({std::ranges::find(g.ShapeOf(x), 1) - g.ShapeOf(x).begin()})}, Effect::kMoves);
+    const Ints shape = g.ShapeOf(x);
+    g.Grow("Squeeze", {x, g.Numbers({std::ranges::find(shape, 1) - shape.begin()})}, Effect::kMoves);
   }
 }
 
@@ -218,7 +219,7 @@ void ReverseSequence(Grower& g) {
   const ValueId x = g.PickAny(2);
   if (x == kAbsent) return;
   const int64_t batch = g.Below(2);
-  const Ints& shape = g.ShapeOf(x);
+  const Ints shape = g.ShapeOf(x);
   const auto time = static_cast<double>(shape[static_cast<size_t>(1 - batch)]);
   const ValueId lengths = g.Constant(DType::kInt64, {shape[static_cast<size_t>(batch)]}, 1, time);
   g.Grow("ReverseSequence", {x, lengths}, Effect::kMoves, {{"batch_axis", batch}, {"time_axis", 1 - batch}});

@@ -72,7 +72,8 @@ void LayerNorm(Grower& g) {
   const ValueId x = g.PickFloat(1);
   if (x == kAbsent) return;
   const int64_t axis = g.Below(g.RankOf(x));
-  const Ints shape(g.ShapeOf(x).begin() + axis, g.ShapeOf(x).end());
+  Ints shape = g.ShapeOf(x);
+  shape.erase(shape.begin(), shape.begin() + axis);
   const DType dtype = g.TypeOf(x).dtype;
   const std::string_view op = g.OneIn(3) ? "RMSNormalization" : "LayerNormalization";
   std::vector<ValueId> inputs = {x, g.Operand(dtype, shape)};

@@ -129,8 +129,8 @@ absl::Status MakeRandom(const std::string& model, const std::string& output, uin
     const char* descr = DescrOf(tensor.type.dtype);
     if (descr == nullptr) return absl::UnimplementedError(fmt::format("input '{}' has no .npy type", tensor.name));
     array.descr = descr;
-    array.shape = tensor.type.shape;
-    array.bytes.resize(static_cast<size_t>(tensor.type.elements()) * ir::SizeOf(tensor.type.dtype));
+    array.shape = ir::Values(tensor.type.shape);
+    array.bytes.resize(static_cast<size_t>(tensor.type.elements().value()) * ir::SizeOf(tensor.type.dtype));
     HONE_RETURN_IF_ERROR(FillRandom(tensor.type.dtype, RangeOf(plan, input), random, array.bytes));
     arrays[tensor.name] = std::move(array);
   }
@@ -214,9 +214,9 @@ absl::StatusOr<graph::ImportOptions> ParseShapes(const std::vector<std::string>&
   for (const std::string& text : shapes) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos) return absl::InvalidArgumentError(fmt::format("'{}' is not NAME=1,2,3", text));
-    std::vector<int64_t>& shape = options.shapes[text.substr(0, equals)];
+    std::vector<graph::DimRange>& shape = options.shapes[text.substr(0, equals)];
     for (const std::string& extent : CLI::detail::split(text.substr(equals + 1), ',')) {
-      shape.push_back(std::strtoll(extent.c_str(), nullptr, 10));
+      shape.emplace_back(std::strtoll(extent.c_str(), nullptr, 10));
     }
   }
   return options;

@@ -124,8 +124,9 @@ NETWORKS = {
 }
 
 
-def randomise_batch_norms(module, shape):
-    """Sets the running statistics from one random batch, then perturbs them and the affine parameters."""
+def randomise_batch_norms(module, shape, make_batch=torch.randn):
+    """Sets the running statistics from one batch of four (make_batch of its shape), then perturbs them and the affine
+    parameters."""
     norms = [m for m in module.modules() if isinstance(m, nn.BatchNorm2d)]
     if not norms:
         return
@@ -134,7 +135,7 @@ def randomise_batch_norms(module, shape):
         norm.momentum = 1.0
     module.train()
     with torch.no_grad():
-        module(torch.randn((4,) + tuple(shape[1:])))
+        module(make_batch((4,) + tuple(shape[1:])))
         for norm, momentum in zip(norms, momenta):
             norm.momentum = momentum
             deviation = norm.running_var.sqrt()

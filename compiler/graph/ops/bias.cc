@@ -5,8 +5,8 @@
 
 namespace hone::graph {
 
-absl::Status CheckBias(const OpArgs& args, size_t input, int64_t channels) {
-  if (args.Has(input) && args.inputs[input]->shape != Dims{channels}) {
+absl::Status CheckBias(const OpArgs& args, size_t input, const Size& channels) {
+  if (args.Has(input) && args.inputs[input]->shape != Shape{channels}) {
     return Malformed(fmt::format("the bias (input {}) must have one number per channel ({})", input, channels));
   }
   return absl::OkStatus();

@@ -10,7 +10,7 @@
 namespace hone::graph {
 
 // InvalidArgument if the input is present and does not have exactly one number per channel.
-absl::Status CheckBias(const OpArgs& args, size_t input, int64_t channels);
+absl::Status CheckBias(const OpArgs& args, size_t input, const Size& channels);
 
 // Appends a stage that converts `sum` to the type of input 0 and adds the bias (input 2), if present. Returns `sum`
 // itself, without a stage, if there is nothing to do. `channel` maps an index of the output to its output channel.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "compiler/graph/ops/families.h"
@@ -16,8 +17,8 @@ using ir::Expr;
 
 using Combine = std::function<Expr(Expr, Expr)>;
 
-absl::StatusOr<Dims> BroadcastAll(const OpArgs& args) {
-  Dims shape = args.inputs[0]->shape;
+absl::StatusOr<Shape> BroadcastAll(const OpArgs& args) {
+  Shape shape = args.inputs[0]->shape;
   for (size_t i = 1; i < args.inputs.size(); ++i) {
     if (!args.Has(i)) return Malformed(fmt::format("input {} is missing", i));
     HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, args.inputs[i]->shape));
@@ -25,26 +26,12 @@ absl::StatusOr<Dims> BroadcastAll(const OpArgs& args) {
   return shape;
 }
 
-// The number of dimensions of extent 1 to append to input 1. Before opset 7 there was no numpy broadcasting: input 1
-// was aligned with input 0 from the attribute `axis` on.
-absl::StatusOr<size_t> TrailingOnes(const OpArgs& args) {
-  if (args.node.opset >= 7 || args.Int("broadcast", 0) == 0 || !HasAttribute(args, "axis")) return 0;
-  const size_t rank = Rank(args.inputs[0]);
-  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), rank));
-  const size_t end = static_cast<size_t>(axis) + Rank(args.inputs[1]);
-  if (end > rank) return Malformed("input 1 has more dimensions than input 0 has from attribute axis on");
-  return rank - end;
-}
-
 // Two broadcast inputs of one type. The value is computed in their compute type and stored as `out`.
 OpResult Broadcast(const OpArgs& args, StageBuilder& builder, DType out, const Combine& combine) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
-  HONE_ASSIGN_OR_RETURN(size_t ones, TrailingOnes(args));
-  Dims second = args.inputs[1]->shape;
-  second.insert(second.end(), ones, 1);
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(args.inputs[0]->shape, second));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(args.inputs[0]->shape, args.inputs[1]->shape));
   return Buffers{Map(builder, args.node.op, out, std::move(shape), [&](Indices i) {
-    return combine(ReadBroadcast(args.inputs[0], i), ReadBroadcast(args.inputs[1], i.first(i.size() - ones)));
+    return combine(ReadBroadcast(args.inputs[0], i), ReadBroadcast(args.inputs[1], i));
   })};
 }
 
@@ -64,7 +51,7 @@ constexpr size_t kOperandsMax = 64;  // per stage: code that walks expressions r
 OpResult Variadic(const OpArgs& args, StageBuilder& builder, const Combine& combine, double divisor) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   if (args.inputs.size() == 1) return Buffers{args.inputs[0]};
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastAll(args));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastAll(args));
   const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
   Buffer before;  // the result for the inputs up to `next`
   size_t next = 0;
@@ -117,7 +104,8 @@ Expr InversePower(const Expr& x, const Expr& n) {
   return MakeSelect(Equals(x, Like(x, -1)), MakeSelect(odd, x, one), inverse);
 }
 
-constexpr int kPowerBits = 4;  // exponent bits that one stage handles
+constexpr int kPowerBits = 4;                // exponent bits that one stage handles
+constexpr double kExactIntegerMax = 0x1p53;  // f64 represents every integer below this one
 
 // x^2^k as an expression. A stage loads x as often as 8 times for x^8; kPowerBits limits the depth of these trees.
 Expr RepeatedSquare(Expr x, int k) {
@@ -128,7 +116,7 @@ Expr RepeatedSquare(Expr x, int k) {
 // Integer powers by squaring over the bits of the exponent; products wrap. `known` is the exponent if it is one nonzero
 // number known at compile time; then only its own bits are examined.
 Buffer EmitIntegerPower(StageBuilder& builder, const Buffer& base, const Buffer& exponent, const ir::IntImm* known,
-                        const Dims& shape) {
+                        const Shape& shape) {
   const DType dtype = base->dtype;
   const bool is_signed = !ir::IsUnsignedInt(exponent->dtype);
   const bool negative = known != nullptr && is_signed && known->value < 0;
@@ -171,11 +159,33 @@ Expr PowerOfHalf(const Expr& x) {
   return MakeSelect(special, MakeUnary(ir::UnaryOp::kAbs, x), Sqrt(x));
 }
 
+// Returns true if f32 holds every number of the type.
+bool FitsSingle(DType dtype) {
+  return dtype == DType::kFloat32 || ComputeType(dtype) == DType::kFloat32 || ir::SizeOf(dtype) < 4;
+}
+
+// x^n for a 64-bit integer n and x of f64. f64 rounds a large n, so the sign comes from the last bit of n itself.
+Expr PowerOfLongExponent(const Expr& x, const Expr& n) {
+  const Expr power = Power(MakeUnary(ir::UnaryOp::kAbs, x), To(DType::kFloat64, n));
+  const Expr odd = Equals(MakeBinary(BinaryOp::kAnd, n, Like(n, 1)), Like(n, 1));
+  const Expr negative = MakeCall({DType::kInt64, 1}, ir::Intrinsic::kReinterpret, {x}) < Expr(0);  // -0 too
+  return MakeSelect(odd && negative, Negate(power), power);
+}
+
+// The type in which base^exponent is computed. It holds the numbers of both types; integers of 64 bits need
+// PowerOfLongExponent. An exponent that is known needs the wider type only if the narrower one would round it.
+DType PowerType(const OpArgs& args, const double* known) {
+  const DType base = args.inputs[0]->dtype, exponent = args.inputs[1]->dtype;
+  if (!ir::IsFloat(base) || base == DType::kFloat64) return DType::kFloat64;
+  const bool fits = FitsSingle(exponent) || (known != nullptr && static_cast<float>(*known) == *known);
+  return fits ? DType::kFloat32 : DType::kFloat64;
+}
+
 OpResult Pow(const OpArgs& args, StageBuilder& builder) {
   const Buffer& base = args.inputs[0];
   const Buffer& power = args.inputs[1];
   if (power->dtype == DType::kBool) return Malformed("the exponent (input 1) is bool");
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(base->shape, power->shape));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(base->shape, power->shape));
   if (ir::IsInt(base->dtype) && ir::IsInt(power->dtype)) {
     const bool known = args.constants.size() > 1 && args.constants[1] != nullptr && ir::NumElements(*power) == 1;
     const Expr number = known ? ConstantElement({{power->dtype, power->shape}, args.constants[1]}, 0) : Expr();
@@ -185,14 +195,17 @@ OpResult Pow(const OpArgs& args, StageBuilder& builder) {
   }
   double exponent = 0;
   const bool known = ConstantExponent(args, &exponent);
-  const DType wide = ir::IsFloat(base->dtype) ? ComputeType(base->dtype) : DType::kFloat64;
+  const DType wide = PowerType(args, known ? &exponent : nullptr);
+  const bool exact = known && std::fabs(exponent) < kExactIntegerMax;
+  const bool is_long = ir::IsInt(power->dtype) && ir::SizeOf(power->dtype) == 8 && !exact;
   return Buffers{Map(builder, "pow", base->dtype, std::move(shape), [&](Indices i) {
     Expr x = ReadBroadcast(base, i);
     if (known && exponent == 1) return x;
     if (known && exponent == 2) return x * x;
     if (known && exponent == 3) return x * x * x;
     if (known && exponent == 0.5 && ir::IsFloat(base->dtype)) return PowerOfHalf(x);
-    return Power(To(wide, x), To(wide, ReadBroadcast(power, i)));
+    const Expr n = ReadBroadcast(power, i);
+    return is_long ? PowerOfLongExponent(To(DType::kFloat64, x), n) : Power(To(wide, x), To(wide, n));
   })};
 }
 

@@ -22,20 +22,32 @@ OpResult CastTo(const OpArgs& args, StageBuilder& builder, DType dtype) {
 
 OpResult Cast(const OpArgs& args, StageBuilder& builder) {
   if (!HasAttribute(args, "to")) return Malformed("attribute to is missing");
-  if (IsAttribute<std::string>(args, "to"))
-    return Unsupported("attribute to names a type by text, as before opset 6; export the model with a newer opset");
   HONE_ASSIGN_OR_RETURN(DType dtype, FromOnnxType(args.Int("to", 0)));
   return CastTo(args, builder, dtype);
 }
 
 OpResult CastLike(const OpArgs& args, StageBuilder& builder) { return CastTo(args, builder, args.inputs[1]->dtype); }
 
+// The same bits as another type of the same size. A bool is a byte of 0 or 1; any other byte becomes true.
+OpResult BitCast(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(const DType dtype, FromOnnxType(args.Int("to", 0)));
+  const Buffer& x = args.inputs[0];
+  if (ir::SizeOf(x->dtype) != ir::SizeOf(dtype)) {
+    return Malformed(fmt::format("{} and {} (attribute to) have different sizes", ir::Name(x->dtype), ir::Name(dtype)));
+  }
+  if (x->dtype == DType::kBool || dtype == DType::kBool) return CastTo(args, builder, dtype);
+  if (x->dtype == dtype) return Buffers{x};
+  return Buffers{builder.Compute("bits", dtype, x->shape, [&](Indices i) {
+    return ir::MakeCall({dtype, 1}, ir::Intrinsic::kReinterpret, {ir::MakeLoad(x, Exprs(i.begin(), i.end()))});
+  })};
+}
+
 OpResult Where(const OpArgs& args, StageBuilder& builder) {
   const Buffer& condition = args.inputs[0];
   const Buffer& x = args.inputs[1];
   const Buffer& y = args.inputs[2];
   if (x->dtype != y->dtype) return Malformed("inputs 1 and 2 must be of one type");
-  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(x->shape, y->shape));
+  HONE_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(x->shape, y->shape));
   HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, condition->shape));
   return Buffers{Map(builder, "where", x->dtype, std::move(shape), [&](Indices i) {
     return MakeSelect(ReadBroadcast(condition, i), ReadBroadcast(x, i), ReadBroadcast(y, i));
@@ -90,6 +102,7 @@ OpResult Dropout(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kCastOps[] = {
+    {"BitCast", Checked<BitCast, 1>, kElementwise},
     {"Cast", Checked<Cast, 1>, kElementwise},
     {"CastLike", Checked<CastLike, 2>, kElementwise},
     {"Clip", Checked<Clip, 1, Elements::kNumber>, kElementwise},

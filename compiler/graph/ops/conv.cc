@@ -20,31 +20,32 @@ using ir::Reduction;
 struct Convolution {
   Layout layout;
   Window window;
-  int64_t batch, in_channels, out_channels, groups;
+  Size batch;
+  int64_t in_channels, out_channels, groups;
 
   int64_t GroupIn() const { return in_channels / groups; }
   int64_t GroupOut() const { return out_channels / groups; }
   bool Depthwise() const { return groups > 1 && GroupIn() == 1 && GroupOut() == 1; }
-  Dims OutputShape() const { return layout.Shape(batch, out_channels, window.output); }
+  Shape OutputShape() const { return layout.Assemble(batch, out_channels, window.output); }
 };
 
 absl::StatusOr<Convolution> ReadConvolution(const OpArgs& args, size_t x_input, size_t w_input) {
-  const Dims& x = args.inputs[x_input]->shape;
-  const Dims& w = args.inputs[w_input]->shape;
+  const Shape& x = args.inputs[x_input]->shape;
+  const Shape& w = args.inputs[w_input]->shape;
   Convolution conv;
   HONE_ASSIGN_OR_RETURN(conv.layout, ReadLayout(args, x_input));
   if (w.size() != x.size())
     return Malformed(fmt::format("the weights have rank {}, but the data has rank {}", w.size(), x.size()));
   conv.batch = x[0];
-  conv.in_channels = x[conv.layout.channel()];
-  conv.out_channels = w[0];
+  HONE_ASSIGN_OR_RETURN(conv.in_channels, FixedSize(x[conv.layout.channel()], "the number of channels"));
+  HONE_ASSIGN_OR_RETURN(conv.out_channels, FixedSize(w[0], "the number of output channels"));
   conv.groups = args.Int("group", 1);
   if (conv.groups < 1 || conv.out_channels % conv.groups != 0 || conv.in_channels % conv.groups != 0 ||
       conv.GroupIn() != w[1]) {
     return Malformed(fmt::format("{} channels do not fit weights [{}, {}, ...] in {} groups", conv.in_channels, w[0],
                                  w[1], conv.groups));
   }
-  const Dims kernel(w.begin() + 2, w.end());
+  HONE_ASSIGN_OR_RETURN(const Dims kernel, FixedSizes(std::span(w).subspan(2), "a size of the kernel"));
   if (args.Ints("kernel_shape", kernel) != kernel)
     return Malformed("attribute kernel_shape differs from the shape of the weights");
   HONE_ASSIGN_OR_RETURN(conv.window, ReadWindow(args, conv.layout.SpaceOf(x), kernel));
@@ -58,7 +59,7 @@ using Multiply = std::function<Expr(Exprs x_place, Exprs w_place)>;
 Buffer EmitSums(StageBuilder& builder, const Convolution& conv, DType dtype, const Multiply& product) {
   const Layout& layout = conv.layout;
   const bool depthwise = conv.Depthwise();
-  Dims extents = conv.window.kernel;
+  Shape extents = conv.window.kernel;
   if (!depthwise) extents.insert(extents.begin(), conv.GroupIn());
   return builder.Reduce("conv", dtype, conv.OutputShape(), extents, Reduction::kSum, [&](Indices i, Indices r) {
     Indices taps = depthwise ? r : r.subspan(1);
@@ -91,17 +92,18 @@ OpResult Conv(const OpArgs& args, StageBuilder& builder) {
 OpResult GroupedConv(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   HONE_ASSIGN_OR_RETURN(const Layout layout, ReadLayout(args, 0));
-  const Dims& x = args.inputs[0]->shape;
-  const Dims& w = args.inputs[1]->shape;
+  const Shape& x = args.inputs[0]->shape;
+  const Shape& w = args.inputs[1]->shape;
   if (w.size() != x.size() + 1 || x[layout.channel()] != w[0] * w[2]) {
     return Malformed("weights [groups, out, in, kernel...] must fit the channels of input 0");
   }
-  HONE_ASSIGN_OR_RETURN(const Window window, ReadWindow(args, layout.SpaceOf(x), Dims(w.begin() + 3, w.end())));
+  HONE_ASSIGN_OR_RETURN(const Dims kernel, FixedSizes(std::span(w).subspan(3), "a size of the kernel"));
+  HONE_ASSIGN_OR_RETURN(const Window window, ReadWindow(args, layout.SpaceOf(x), kernel));
   HONE_RETURN_IF_ERROR(CheckBias(args, 2, w[0] * w[1]));
   const DType wide = ComputeType(args.inputs[0]->dtype);
   const Buffer padded = PadForWindow(builder, args.inputs[0], layout, window, Number(wide, 0));
   const size_t group = layout.channel(), space = layout.channels_last ? layout.space() : layout.space() + 1;
-  Dims shape = layout.Shape(x[0], w[0], window.output), extents = window.kernel;
+  Shape shape = layout.Assemble(x[0], w[0], window.output), extents = window.kernel;
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(group) + 1, w[1]);
   extents.insert(extents.begin(), w[2]);
   const Buffer sum = builder.Reduce("conv", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
@@ -179,7 +181,7 @@ std::string GroupedLabel(const Graph& graph, const Node& node) {
 
 // "conv2d", "depthwise_conv1d", "grouped_conv3d".
 std::string ConvLabel(const Graph& graph, const Node& node) {
-  const Dims& weights = graph.values[node.inputs[1]].type.shape;
+  const Shape& weights = graph.values[node.inputs[1]].type.shape;
   const int64_t group = IntAttribute(node, "group", 1);
   const std::string kind = group > 1 && weights[1] == 1 ? "depthwise_conv" : group > 1 ? "grouped_conv" : "conv";
   return fmt::format("{}{}d", kind, weights.size() - 2);

@@ -25,8 +25,10 @@ using ir::Reduction;
 
 struct TransposedConv {
   Layout layout;
-  int64_t batch, in_channels, out_channels, groups;
-  Dims input, kernel, strides, dilations, before, output;
+  Size batch;
+  int64_t in_channels, out_channels, groups;
+  Dims kernel, strides, dilations;
+  Shape input, before, output;
 
   int64_t GroupIn() const { return in_channels / groups; }
   int64_t GroupOut() const { return out_channels / groups; }
@@ -49,39 +51,42 @@ absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
   if (wanted.size() == conv.layout.rank) wanted.erase(wanted.begin(), wanted.begin() + 2);  // removes batch and channel
   if (!wanted.empty() && wanted.size() != rank) return Malformed("attribute output_shape does not fit the rank");
   for (size_t d = 0; d < rank; ++d) {
-    if (conv.input[d] > kDimensionMax)
+    if (conv.input[d].max() > kDimensionMax)
       return Malformed(
           fmt::format("spatial dimension {} is {}; it must be at most {}", d, conv.input[d], kDimensionMax));
     const int64_t reach = (conv.kernel[d] - 1) * conv.dilations[d] + 1;
-    const int64_t full = conv.strides[d] * (conv.input[d] - 1) + extra[d] + reach;
+    const Size full = conv.strides[d] * (conv.input[d] - 1) + extra[d] + reach;
     const int64_t before = auto_pad == "VALID" ? 0 : pads[d], after = auto_pad == "VALID" ? 0 : pads[rank + d];
-    const int64_t output = !wanted.empty() ? wanted[d] : same ? conv.input[d] * conv.strides[d] : full - before - after;
-    if (output < 0 || output > kDimensionMax) {
+    const Size output = !wanted.empty() ? Size(wanted[d])
+                        : same          ? conv.input[d] * conv.strides[d]
+                                        : full - before - after;
+    if (output.min() < 0 || output.max() > kDimensionMax) {
       return Malformed(fmt::format("spatial dimension {} of the output would be {}; it must be from 0 to {}", d, output,
                                    kDimensionMax));
     }
-    const int64_t total = std::max<int64_t>(full - output, 0);
+    const Size total = Max(full - output, 0);
     const bool follows = wanted.empty() && !same;  // the output shape follows from the pads
-    conv.before.push_back(follows ? before : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
+    conv.before.push_back(follows ? Size(before) : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
     conv.output.push_back(output);
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<TransposedConv> ReadTransposedConv(const OpArgs& args) {
-  const Dims& x = args.inputs[0]->shape;
-  const Dims& w = args.inputs[1]->shape;
+  const Shape& x = args.inputs[0]->shape;
+  const Shape& w = args.inputs[1]->shape;
   TransposedConv conv;
   HONE_ASSIGN_OR_RETURN(conv.layout, ReadLayout(args, 0));
   conv.groups = args.Int("group", 1);
   conv.batch = x[0];
-  conv.in_channels = x[conv.layout.channel()];
+  HONE_ASSIGN_OR_RETURN(conv.in_channels, FixedSize(x[conv.layout.channel()], "the number of channels"));
   if (w.size() != x.size() || w[0] != conv.in_channels || conv.groups < 1 || conv.in_channels % conv.groups != 0) {
     return Malformed(fmt::format("weights [{}] do not fit {} channels in {} groups", fmt::join(w, ","),
                                  conv.in_channels, conv.groups));
   }
-  HONE_ASSIGN_OR_RETURN(conv.out_channels, CheckedProduct(w[1], conv.groups));
-  conv.kernel.assign(w.begin() + 2, w.end());
+  HONE_ASSIGN_OR_RETURN(const int64_t group_out, FixedSize(w[1], "the number of output channels"));
+  HONE_ASSIGN_OR_RETURN(conv.out_channels, CheckedProduct(group_out, conv.groups));
+  HONE_ASSIGN_OR_RETURN(conv.kernel, FixedSizes(std::span(w).subspan(2), "a size of the kernel"));
   if (args.Ints("kernel_shape", conv.kernel) != conv.kernel) {
     return Malformed("attribute kernel_shape differs from the shape of the weights");
   }
@@ -115,28 +120,29 @@ Exprs WeightPlace(const TransposedConv& conv, Indices i, const Expr& in_channel,
 struct PhasedAxis {
   int64_t taps;            // number of taps to sum over
   int64_t step;            // input step per tap: 1, or the dilation (the stride is then 1)
-  int64_t before, after;   // padding elements of the input
+  Size before, after;      // padding elements of the input
   int64_t weight_padding;  // padding elements of the weights
 };
 
 PhasedAxis PlanAxis(const TransposedConv& conv, size_t d) {
-  const int64_t stride = conv.strides[d], pad = conv.before[d];
+  const int64_t stride = conv.strides[d];
+  const Size& pad = conv.before[d];
   PhasedAxis axis;
   axis.step = stride == 1 ? conv.dilations[d] : 1;
   axis.taps = (conv.kernel[d] + stride - 1) / stride;
   axis.weight_padding = axis.taps * stride - conv.kernel[d];
-  const int64_t lowest = pad / stride - (axis.taps - 1) * axis.step;
-  const int64_t highest = (conv.output[d] - 1 + pad) / stride;
-  axis.before = std::max<int64_t>(-lowest, 0);
-  axis.after = std::max<int64_t>(highest - (conv.input[d] - 1), 0);
+  const Size lowest = pad / stride - (axis.taps - 1) * axis.step;
+  const Size highest = (conv.output[d] - 1 + pad) / stride;
+  axis.before = Max(0 - lowest, 0);
+  axis.after = Max(highest - (conv.input[d] - 1), 0);
   return axis;
 }
 
 Buffer EmitPhased(const OpArgs& args, StageBuilder& builder, const TransposedConv& conv) {
   const Layout& layout = conv.layout;
   const DType wide = ComputeType(args.inputs[0]->dtype);
-  Dims before(layout.rank, 0), after(layout.rank, 0), none(layout.rank, 0), weight_after(layout.rank, 0);
-  Dims extents = {conv.GroupIn()};
+  Shape before(layout.rank, 0), after(layout.rank, 0), none(layout.rank, 0), weight_after(layout.rank, 0);
+  Shape extents = {conv.GroupIn()};
   std::vector<PhasedAxis> axes;
   for (size_t d = 0; d < conv.kernel.size(); ++d) {
     axes.push_back(PlanAxis(conv, d));
@@ -147,7 +153,7 @@ Buffer EmitPhased(const OpArgs& args, StageBuilder& builder, const TransposedCon
   }
   Buffer x = PadWith(builder, args.inputs[0], before, after, Number(wide, 0));
   Buffer w = PadWith(builder, args.inputs[1], none, weight_after, Number(wide, 0));
-  const Dims shape = layout.Shape(conv.batch, conv.out_channels, conv.output);
+  const Shape shape = layout.Assemble(conv.batch, conv.out_channels, conv.output);
   return builder.Reduce("conv_transpose", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
     Exprs space, taps;
     Expr meets;  // undefined if every tap is inside the kernel
@@ -175,9 +181,9 @@ Buffer EmitPhased(const OpArgs& args, StageBuilder& builder, const TransposedCon
 Buffer EmitTested(const OpArgs& args, StageBuilder& builder, const TransposedConv& conv) {
   const Layout& layout = conv.layout;
   const DType wide = ComputeType(args.inputs[0]->dtype);
-  Dims extents = conv.kernel;
+  Shape extents = conv.kernel;
   extents.insert(extents.begin(), conv.GroupIn());
-  const Dims shape = layout.Shape(conv.batch, conv.out_channels, conv.output);
+  const Shape shape = layout.Assemble(conv.batch, conv.out_channels, conv.output);
   return builder.Reduce("conv_transpose", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
     Exprs space, taps;
     Expr meets = ir::MakeBool(true);
@@ -221,13 +227,13 @@ OpResult PhasedConvTranspose(const OpArgs& args, StageBuilder& builder) {
   if (Rank(w) != 2 * rank + 2 || pads.size() != rank || sizes.size() != rank) {
     return Malformed("weights, pads and sizes must fit the rank of input 0");
   }
-  Dims shape = {input->shape[0]}, before(rank + 2, 0), after(rank + 2, 0), extents = {input->shape.back()};
+  Shape shape = {input->shape[0]}, before(rank + 2, 0), after(rank + 2, 0), extents = {input->shape.back()};
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t stride = w->shape[d], taps = w->shape[rank + d];
+    const Size &stride = w->shape[d], &taps = w->shape[rank + d];
     shape.insert(shape.end(), {sizes[d], stride});
     extents.push_back(taps);
-    before[1 + d] = std::max<int64_t>(taps - 1 - pads[d] / stride, 0);
-    after[1 + d] = std::max<int64_t>(sizes[d] + (stride - 1 + pads[d]) / stride - input->shape[1 + d], 0);
+    before[1 + d] = Max(taps - 1 - pads[d] / stride, 0);
+    after[1 + d] = Max(sizes[d] + (stride - 1 + pads[d]) / stride - input->shape[1 + d], 0);
   }
   shape.push_back(w->shape.back());
   const DType dtype = input->dtype;
@@ -255,16 +261,18 @@ OpResult PhasedConvTranspose(const OpArgs& args, StageBuilder& builder) {
 // two dimensions.
 OpResult SumTaps(const OpArgs& args, StageBuilder& builder) {
   const Buffer& products = args.inputs[0];
-  const Dims& from = products->shape;
+  const Shape& from = products->shape;
   const size_t rank = Rank(products) / 2 - 1;
   const Dims pads = args.Ints("pads", {}), sizes = args.Ints("sizes", {}), strides = args.Ints("strides", {});
   if (Rank(products) != 2 * rank + 2 || pads.size() != rank || sizes.size() != rank || strides.size() != rank) {
     return Malformed("pads, sizes and strides must fit the rank of input 0");
   }
-  Dims shape = {from[0]}, most;  // most: taps per phase
+  HONE_ASSIGN_OR_RETURN(const Dims taps_of, FixedSizes(std::span(from).subspan(1 + rank, rank), "a number of taps"));
+  Shape shape = {from[0]};
+  Dims most;  // taps per phase
   for (size_t d = 0; d < rank; ++d) {
     shape.insert(shape.end(), {sizes[d], strides[d]});
-    most.push_back((from[1 + rank + d] + strides[d] - 1) / strides[d]);
+    most.push_back((taps_of[d] + strides[d] - 1) / strides[d]);
   }
   shape.push_back(from.back());
   const DType dtype = products->dtype;

@@ -52,7 +52,7 @@ void ExpandEllipsis(Term& term, size_t dims) {
 struct Equation {
   std::vector<std::vector<Label>> operands;
   std::vector<Label> result;
-  std::map<Label, int64_t> extents;
+  std::map<Label, Size> extents;
 };
 
 // Without "->", the result has the dimensions of "..." and then the letters that occur once, in alphabetical order.
@@ -71,13 +71,13 @@ std::vector<Label> ImplicitResult(const std::vector<std::vector<Label>>& operand
 
 absl::Status BindExtents(const OpArgs& args, Equation& equation) {
   for (size_t k = 0; k < equation.operands.size(); ++k) {
-    const Dims& shape = args.inputs[k]->shape;
+    const Shape& shape = args.inputs[k]->shape;
     if (equation.operands[k].size() != shape.size()) {
       return Malformed(
           fmt::format("term {} names {} dimensions; input {} has {}", k, equation.operands[k].size(), k, shape.size()));
     }
     for (size_t d = 0; d < shape.size(); ++d) {
-      int64_t& extent = equation.extents.emplace(equation.operands[k][d], 1).first->second;
+      Size& extent = equation.extents.emplace(equation.operands[k][d], 1).first->second;
       if (extent != shape[d] && extent != 1 && shape[d] != 1) {
         return Malformed(
             fmt::format("dimension {} of input {} is {}, but the same label is {} elsewhere", d, k, shape[d], extent));
@@ -155,7 +155,7 @@ Buffer Contract(StageBuilder& builder, const Equation& equation, std::span<const
     }
   }
   auto extents = [&](const std::vector<Label>& labels) {
-    Dims dims;
+    Shape dims;
     for (Label label : labels) dims.push_back(equation.extents.at(label));
     return dims;
   };
@@ -209,8 +209,8 @@ struct Elimination {
 
 Elimination Eliminate(StageBuilder& builder, const Buffer& a) {
   const DType wide = a->dtype;
-  const int64_t m = a->shape.back();
-  const Dims batch(a->shape.begin(), a->shape.end() - 2);
+  const Size m = a->shape.back();
+  const Shape batch(a->shape.begin(), a->shape.end() - 2);
   auto at = [&](Indices i, const Expr& row, const Expr& column) {
     Exprs source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch.size()));
     source.push_back(row);
@@ -232,7 +232,7 @@ Elimination Eliminate(StageBuilder& builder, const Buffer& a) {
     return MakeSelect(Equals(chosen(i), Expr(0)), value, Negate(value));
   });
   if (m == 1) return step;
-  Dims shape = batch;
+  Shape shape = batch;
   shape.insert(shape.end(), {m - 1, m - 1});
   step.rest = builder.Compute("eliminated", wide, shape, [&](Indices i) {
     const Expr one(1), zero(0);
@@ -248,7 +248,7 @@ Elimination Eliminate(StageBuilder& builder, const Buffer& a) {
 OpResult Det(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   if (Rank(x) < 2 || x->shape.back() != x->shape[Rank(x) - 2]) return Malformed("input 0 must be square matrices");
-  const int64_t size = x->shape.back();
+  HONE_ASSIGN_OR_RETURN(const int64_t size, FixedSize(x->shape.back(), "the number of rows"));
   if (size > kDeterminantSizeMax) {
     return Unsupported(
         fmt::format("input 0 has {} rows; the determinant of at most {} is supported", size, kDeterminantSizeMax));
@@ -261,7 +261,7 @@ OpResult Det(const OpArgs& args, StageBuilder& builder) {
     pivots.push_back(step.pivot);
     rest = step.rest;
   }
-  return Buffers{Map(builder, "det", x->dtype, Dims(x->shape.begin(), x->shape.end() - 2), [&](Indices i) {
+  return Buffers{Map(builder, "det", x->dtype, Shape(x->shape.begin(), x->shape.end() - 2), [&](Indices i) {
     Expr product = Number(wide, 1);
     for (const Buffer& pivot : pivots) product = product * ReadHere(pivot, i);
     return product;

@@ -34,7 +34,7 @@ std::span<const OpDef> MovementOps();        // movement.cc: Transpose, Concat, 
 std::span<const OpDef> GatherOps();          // gather.cc: Gather*, Compress, NonZero, ReverseSequence
 std::span<const OpDef> ScatterOps();         // scatter.cc: Scatter*
 std::span<const OpDef> GeneratorOps();       // generator.cc: ConstantOfShape, Range, OneHot, EyeLike, windows, ...
-std::span<const OpDef> ReduceOps();          // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum
+std::span<const OpDef> ReduceOps();          // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum, CumProd
 std::span<const OpDef> SortOps();            // sort.cc: TopK
 std::span<const OpDef> SoftmaxOps();         // softmax.cc: Softmax, LogSoftmax, Hardmax
 std::span<const OpDef> LossOps();            // loss.cc: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
@@ -52,6 +52,18 @@ std::span<const OpDef> MatMulOps();          // matmul.cc: MatMul, Gemm, MatMulI
 std::span<const OpDef> QuantizeOps();        // quantize.cc: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
 std::span<const OpDef> RecurrentOps();       // recurrent.cc: RNN, GRU, LSTM
 std::span<const OpDef> RotaryOps();          // rotary.cc: RotaryEmbedding
+std::span<const OpDef> MultiplyAddOps();     // multiply_add.cc: domain "hone"
+std::span<const OpDef> TreeOps();            // tree_walk.cc: domain "hone"
+
+std::span<const OpDef> CacheOps();            // cache.cc: TensorScatter
+std::span<const OpDef> Col2ImOps();           // col2im.cc
+std::span<const OpDef> LinearAttentionOps();  // linear_attention.cc
+std::span<const OpDef> RandomOps();           // random.cc: Random*, Bernoulli, Multinomial
+std::span<const OpDef> RegionPoolOps();       // region_pool.cc: MaxRoiPool
+std::span<const OpDef> CropOps();             // crop.cc: domain "com.microsoft"
+std::span<const OpDef> InverseOps();          // inverse.cc: domain "com.microsoft"
+std::span<const OpDef> MatMulNBitsOps();      // matmul_nbits.cc: domain "com.microsoft"
+std::span<const OpDef> WarpOps();             // warp.cc: AffineGrid, DeformConv
 
 }  // namespace hone::graph
 

@@ -20,8 +20,8 @@ absl::Status CheckIndices(const OpArgs& args, size_t input) {
 }
 
 // Rejects reads from a dimension of extent 0, unless the result is empty.
-absl::Status CheckReadable(int64_t extent, const Dims& result) {
-  if (extent == 0 && Product(result) > 0) return Malformed("there is no element to read: the indexed dimension is 0");
+absl::Status CheckReadable(const Size& extent, const Shape& result) {
+  if (extent == 0 && Product(result) != 0) return Malformed("there is no element to read: the indexed dimension is 0");
   return absl::OkStatus();
 }
 
@@ -30,9 +30,9 @@ OpResult Gather(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const Buffer& indices = args.inputs[1];
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
-  const int64_t extent = x->shape[static_cast<size_t>(axis)];
+  const Size extent = x->shape[static_cast<size_t>(axis)];
   HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {extent}));
-  Dims shape(x->shape.begin(), x->shape.begin() + axis);
+  Shape shape(x->shape.begin(), x->shape.begin() + axis);
   shape.insert(shape.end(), indices->shape.begin(), indices->shape.end());
   shape.insert(shape.end(), x->shape.begin() + axis + 1, x->shape.end());
   HONE_RETURN_IF_ERROR(CheckReadable(extent, shape));
@@ -54,7 +54,7 @@ OpResult GatherElements(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
   const size_t a = static_cast<size_t>(axis);
   for (size_t d = 0; d < Rank(x); ++d) {
-    if (d != a && indices->shape[d] > x->shape[d]) {
+    if (d != a && !AlwaysAtMost(indices->shape[d], x->shape[d])) {
       return Malformed(fmt::format("dimension {} of the indices is larger than that of input 0", d));
     }
   }
@@ -75,12 +75,13 @@ OpResult GatherND(const OpArgs& args, StageBuilder& builder) {
   if (batch < 0 || Rank(indices) < 1 || batch >= static_cast<int64_t>(std::min(Rank(x), Rank(indices)))) {
     return Malformed(fmt::format("attribute batch_dims is {}; it must be less than both ranks", batch));
   }
-  const int64_t depth = indices->shape.back();
+  HONE_ASSIGN_OR_RETURN(const int64_t depth, FixedSize(indices->shape.back(), "the number of indices in a tuple"));
   if (depth < 1 || batch + depth > static_cast<int64_t>(Rank(x))) {
     return Malformed(fmt::format("index tuples have {} indices, which does not fit rank {}", depth, Rank(x)));
   }
-  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {x->shape.begin() + batch, x->shape.begin() + batch + depth}));
-  Dims shape(indices->shape.begin(), indices->shape.end() - 1);
+  HONE_RETURN_IF_ERROR(
+      CheckConstantIndices(args, 1, Shape(x->shape.begin() + batch, x->shape.begin() + batch + depth)));
+  Shape shape(indices->shape.begin(), indices->shape.end() - 1);
   shape.insert(shape.end(), x->shape.begin() + batch + depth, x->shape.end());
   for (int64_t d = 0; d < batch + depth; ++d) {
     const size_t k = static_cast<size_t>(d);
@@ -107,7 +108,7 @@ OpResult ReverseSequence(const OpArgs& args, StageBuilder& builder) {
     return Malformed("batch_axis and time_axis must be 0 and 1, one each");
   }
   const size_t b = static_cast<size_t>(batch), t = static_cast<size_t>(time);
-  if (args.inputs[1]->shape != Dims{x->shape[b]}) return Malformed("input 1 must have one length per batch entry");
+  if (args.inputs[1]->shape != Shape{x->shape[b]}) return Malformed("input 1 must have one length per batch entry");
   return Buffers{Map(builder, "reverse_sequence", x->dtype, x->shape, [&](Indices i) {
     Exprs source(i.begin(), i.end());
     Expr length = Min(To(DType::kInt64, Read(args.inputs[1], {i[b]})), Expr(x->shape[t]));
@@ -134,13 +135,13 @@ OpResult Compress(const OpArgs& args, StageBuilder& builder) {
     HONE_ASSIGN_OR_RETURN(int64_t normal, NormalizeAxis(args.Int("axis", 0), Rank(x)));
     axis = static_cast<size_t>(normal);
   }
-  const int64_t extent = flat ? Product(x->shape) : x->shape[axis];
+  HONE_ASSIGN_OR_RETURN(const int64_t extent, FixedSize(flat ? Product(x->shape) : x->shape[axis], "the dimension"));
   Dims kept;
   for (size_t k = 0; k < condition.size() && static_cast<int64_t>(k) < extent; ++k) {
     if (condition[k] != 0) kept.push_back(static_cast<int64_t>(k));
   }
   HONE_RETURN_IF_ERROR(CheckSelected(kept.size()));
-  Dims shape = flat ? Dims{0} : x->shape;
+  Shape shape = flat ? Shape{0} : x->shape;
   shape[axis] = static_cast<int64_t>(kept.size());
   Buffer table;  // a stage of its own, because the condition may be long
   if (!kept.empty()) {
@@ -156,14 +157,14 @@ OpResult Compress(const OpArgs& args, StageBuilder& builder) {
 }
 
 OpResult NonZero(const OpArgs& args, StageBuilder& builder) {
-  const Dims& from = args.inputs[0]->shape;
+  const Shape& from = args.inputs[0]->shape;
   HONE_ASSIGN_OR_RETURN(std::vector<double> values, ConstantNumbers(args, 0));
   Dims positions;
   for (size_t k = 0; k < values.size(); ++k) {
     if (values[k] != 0) positions.push_back(static_cast<int64_t>(k));
   }
   HONE_RETURN_IF_ERROR(CheckSelected(positions.size()));
-  const Dims shape = {static_cast<int64_t>(from.size()), static_cast<int64_t>(positions.size())};
+  const Shape shape = {static_cast<int64_t>(from.size()), static_cast<int64_t>(positions.size())};
   return Buffers{builder.Compute("nonzero", DType::kInt64, shape, [&](Indices i) {
     if (positions.empty() || from.empty()) return Expr(0);
     return Choose(i[0], Unflatten(Table(i[1], positions), from));
@@ -173,13 +174,13 @@ OpResult NonZero(const OpArgs& args, StageBuilder& builder) {
 // The index range for random test data: the elements of the indexed dimension.
 void IndexRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 1) return;
-  const Dims& shape = args.inputs[0]->shape;
+  const Shape& shape = args.inputs[0]->shape;
   int64_t extent = 0;
   if (args.node.op == "GatherND") {
-    extent = shape.empty() ? 0 : *std::min_element(shape.begin(), shape.end());
+    for (const Size& size : shape) extent = extent == 0 ? size.max() : std::min(extent, size.max());
   } else {
     absl::StatusOr<int64_t> axis = NormalizeAxis(args.Int("axis", 0), shape.size());
-    if (axis.ok()) extent = shape[static_cast<size_t>(*axis)];
+    if (axis.ok()) extent = shape[static_cast<size_t>(*axis)].max();
   }
   *low = 0;
   *high = static_cast<double>(std::max<int64_t>(extent - 1, 0));
@@ -189,7 +190,7 @@ void LengthRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 1) return;
   const size_t time = args.Int("time_axis", 0) == 0 ? 0 : 1;
   *low = 1;
-  *high = static_cast<double>(Rank(args.inputs[0]) > time ? args.inputs[0]->shape[time] : 1);
+  *high = static_cast<double>(Rank(args.inputs[0]) > time ? args.inputs[0]->shape[time].max() : 1);
 }
 
 constexpr OpDef kGatherOps[] = {

@@ -17,12 +17,12 @@ absl::Status CheckLoss(const OpArgs& args) {
   const Buffer& scores = args.inputs[0];
   const Buffer& target = args.inputs[1];
   if (Rank(scores) < 2) return Malformed("input 0 must have at least the dimensions batch and class");
-  Dims expected = scores->shape;
+  Shape expected = scores->shape;
   expected.erase(expected.begin() + 1);
   if (target->shape != expected)
     return Malformed("the shape of the target (input 1) must be that of input 0 without the class dimension");
   if (!ir::IsInt(target->dtype)) return Malformed("the target (input 1) must be integers");
-  if (args.Has(2) && args.inputs[2]->shape != Dims{scores->shape[1]}) {
+  if (args.Has(2) && args.inputs[2]->shape != Shape{scores->shape[1]}) {
     return Malformed("the weights (input 2) must be one per class");
   }
   if (scores->shape[1] == 0) return Malformed("there are no classes");
@@ -40,7 +40,7 @@ OpResult EmitLoss(const OpArgs& args, StageBuilder& builder, const Buffer& log_p
   const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
   const bool ignores = HasAttribute(args, "ignore_index");
   const int64_t ignored = args.Int("ignore_index", 0);
-  const int64_t classes = log_prob->shape[1];
+  const Size classes = log_prob->shape[1];
   auto or_zero = [&](Indices i, Expr value) {
     if (!ignores) return value;
     Expr index = To(DType::kInt64, ReadHere(target, i));
@@ -85,7 +85,7 @@ OpResult SoftmaxCrossEntropyLoss(const OpArgs& args, StageBuilder& builder) {
 void ClassRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input == 0) return;
   *low = input == 2 ? 0.5 : 0;
-  *high = input == 2 ? 2 : (Rank(args.inputs[0]) > 1 ? static_cast<double>(args.inputs[0]->shape[1] - 1) : 0);
+  *high = input == 2 ? 2 : (Rank(args.inputs[0]) > 1 ? static_cast<double>(args.inputs[0]->shape[1].max() - 1) : 0);
 }
 
 constexpr OpDef kLossOps[] = {

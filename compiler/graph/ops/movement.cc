@@ -23,7 +23,7 @@ OpResult Transpose(const OpArgs& args, StageBuilder& builder) {
   order = args.Ints("perm", order);
   HONE_ASSIGN_OR_RETURN(Dims sorted, NormalizeAxes(order, rank));
   if (sorted.size() != rank) return Malformed(fmt::format("attribute perm has {} axes, not {}", sorted.size(), rank));
-  Dims shape(rank);
+  Shape shape(rank);
   for (size_t d = 0; d < rank; ++d) {
     if (order[d] < 0) order[d] += static_cast<int64_t>(rank);
     shape[d] = x->shape[static_cast<size_t>(order[d])];
@@ -36,7 +36,7 @@ OpResult Transpose(const OpArgs& args, StageBuilder& builder) {
 }
 
 // Reads the element at i of the parts, concatenated along `axis`: a balanced tree of Selects over [begin, end).
-Expr ReadConcat(std::span<const Buffer> parts, std::span<const int64_t> offsets, size_t axis, Indices i) {
+Expr ReadConcat(std::span<const Buffer> parts, std::span<const Size> offsets, size_t axis, Indices i) {
   if (parts.size() == 1) {
     Exprs source(i.begin(), i.end());
     if (offsets[0] != 0) source[axis] = source[axis] - Expr(offsets[0]);
@@ -50,26 +50,26 @@ Expr ReadConcat(std::span<const Buffer> parts, std::span<const int64_t> offsets,
 OpResult Concat(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   if (args.node.opset >= 4 && !HasAttribute(args, "axis")) return Malformed("attribute axis is missing");
-  Dims shape = args.inputs[0]->shape;
+  Shape shape = args.inputs[0]->shape;
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 1), shape.size()));
   const size_t a = static_cast<size_t>(axis);
   Buffers parts;
-  Dims offsets;
+  Shape offsets;
   shape[a] = 0;
   for (size_t k = 0; k < args.inputs.size(); ++k) {
     if (!args.Has(k)) return Malformed(fmt::format("input {} is missing", k));
-    Dims other = args.inputs[k]->shape;
-    const int64_t extent = other.size() > a ? other[a] : 0;
+    Shape other = args.inputs[k]->shape;
+    const Size extent = other.size() > a ? other[a] : 0;
     if (other.size() > a) other[a] = shape[a];
     if (other != shape) {
       return Malformed(fmt::format("input {} has shape [{}], which differs from input 0 outside axis {}", k,
                                    fmt::join(args.inputs[k]->shape, ","), axis));
     }
-    if (extent > 0) {
+    if (extent != 0) {
       parts.push_back(args.inputs[k]);
       offsets.push_back(shape[a]);
     }
-    if (__builtin_add_overflow(shape[a], extent, &shape[a])) return Malformed("the inputs are too large together");
+    shape[a] += extent;
   }
   if (parts.empty()) return Buffers{args.inputs[0]};
   if (parts.size() == 1) return Buffers{parts[0]};
@@ -79,25 +79,26 @@ OpResult Concat(const OpArgs& args, StageBuilder& builder) {
 
 // The sizes of the parts: from the attribute, from the input (opset 13), or equal ones, of which the last may be
 // smaller.
-absl::StatusOr<Dims> SplitSizes(const OpArgs& args, int64_t extent) {
+absl::StatusOr<Shape> SplitSizes(const OpArgs& args, const Size& extent) {
   const int64_t count = static_cast<int64_t>(args.node.outputs.size());
   if (count == 0) return Malformed("there are no outputs");
-  Dims sizes;
+  Shape sizes;
   if (HasAttribute(args, "split")) {
     sizes = args.Ints("split", {});
   } else if (args.Has(1)) {
-    HONE_ASSIGN_OR_RETURN(sizes, args.ConstantInts(1));
+    HONE_ASSIGN_OR_RETURN(sizes, args.ConstantSizes(1));
   } else {
     const bool uneven = HasAttribute(args, "num_outputs");
-    if (!uneven && extent % count != 0)
+    if (!uneven && !Divides(count, extent))
       return Malformed(fmt::format("a dimension of {} does not split into {} equal parts", extent, count));
-    const int64_t chunk = (extent + count - 1) / count;
-    for (int64_t k = 0, left = extent; k < count; ++k, left -= sizes.back()) sizes.push_back(std::min(chunk, left));
+    const Size chunk = uneven ? CeilDiv(extent, count) : ExactQuotient(extent, count);
+    Size left = extent;
+    for (int64_t k = 0; k < count; ++k, left -= sizes.back()) sizes.push_back(Min(chunk, left));
   }
   bool fits = static_cast<int64_t>(sizes.size()) == count;
-  int64_t left = extent;  // a subtraction, because the sum of the model's numbers could overflow
-  for (int64_t size : sizes) {
-    fits = fits && size >= 0 && size <= left;
+  Size left = extent;
+  for (const Size& size : sizes) {
+    fits = fits && size.min() >= 0 && AlwaysAtMost(size, left);
     if (fits) left -= size;
   }
   if (!fits || left != 0) {
@@ -111,11 +112,11 @@ OpResult Split(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
   const size_t a = static_cast<size_t>(axis);
-  HONE_ASSIGN_OR_RETURN(Dims sizes, SplitSizes(args, x->shape[a]));
+  HONE_ASSIGN_OR_RETURN(const Shape sizes, SplitSizes(args, x->shape[a]));
   Buffers outputs;
-  int64_t offset = 0;
+  Size offset = 0;
   for (size_t k = 0; k < sizes.size(); ++k) {
-    Dims shape = x->shape;
+    Shape shape = x->shape;
     shape[a] = sizes[k];
     const auto part = [&] {
       return Map(builder, "split", x->dtype, shape, [&](Indices i) {
@@ -131,37 +132,48 @@ OpResult Split(const OpArgs& args, StageBuilder& builder) {
 }
 
 // Attributes before opset 10, constant inputs since.
-absl::StatusOr<Dims> SlicePart(const OpArgs& args, std::string_view name, size_t input) {
-  if (HasAttribute(args, name)) return args.Ints(name, {});
-  if (args.Has(input)) return args.ConstantInts(input);
-  return Dims{};
+absl::StatusOr<Shape> SlicePart(const OpArgs& args, std::string_view name, size_t input) {
+  if (HasAttribute(args, name)) return Shape(args.Ints(name, {}));
+  if (args.Has(input)) return args.ConstantSizes(input);
+  return Shape{};
 }
 
 struct Range {
-  int64_t start, step, length;
+  Size start;
+  int64_t step;
+  Size length;
 };
+
+Size Clamp(const Size& value, const Size& low, const Size& high) { return Max(Min(value, high), low); }
 
 // As Python slices: negative positions count from the end, and all are clamped. One difference: a start before the
 // first element is clamped to the first element for negative steps too, as ONNX specifies; Python's slice is empty.
-Range SliceRange(int64_t start, int64_t end, int64_t step, int64_t extent) {
-  if (start < 0) start += extent;
-  if (end < 0) end += extent;
-  if (step > 0) {
-    start = std::clamp<int64_t>(start, 0, extent);
-    end = std::clamp<int64_t>(end, 0, extent);
-    return {start, step, end > start ? (end - start - 1) / step + 1 : 0};
+absl::StatusOr<Range> SliceRange(Size start, Size end, int64_t step, const Size& extent) {
+  for (Size* position : {&start, &end}) {
+    if (position->max() < 0) {
+      *position += extent;
+    } else if (position->min() < 0) {
+      return Unsupported(fmt::format("position {} may be negative or not, depending on an open size", *position));
+    }
   }
-  start = std::clamp<int64_t>(start, std::min<int64_t>(0, extent - 1), extent - 1);
-  end = std::clamp<int64_t>(end, -1, extent - 1);
-  return {start, step, start > end ? (start - end - 1) / -step + 1 : 0};
+  if (step > 0) {
+    start = Clamp(start, 0, extent);
+    end = Clamp(end, 0, extent);
+    return Range{start, step, CeilDiv(Max(end - start, 0), step)};
+  }
+  start = Clamp(start, Min(0, extent - 1), extent - 1);
+  end = Clamp(end, -1, extent - 1);
+  return Range{start, step, CeilDiv(Max(start - end, 0), -step)};
 }
 
 OpResult Slice(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
-  HONE_ASSIGN_OR_RETURN(Dims starts, SlicePart(args, "starts", 1));
-  HONE_ASSIGN_OR_RETURN(Dims ends, SlicePart(args, "ends", 2));
-  HONE_ASSIGN_OR_RETURN(Dims axes, SlicePart(args, "axes", 3));
-  HONE_ASSIGN_OR_RETURN(Dims steps, SlicePart(args, "steps", 4));
+  HONE_ASSIGN_OR_RETURN(const Shape starts, SlicePart(args, "starts", 1));
+  HONE_ASSIGN_OR_RETURN(const Shape ends, SlicePart(args, "ends", 2));
+  HONE_ASSIGN_OR_RETURN(const Shape given_axes, SlicePart(args, "axes", 3));
+  HONE_ASSIGN_OR_RETURN(const Shape given_steps, SlicePart(args, "steps", 4));
+  HONE_ASSIGN_OR_RETURN(Dims axes, FixedSizes(given_axes, "an axis"));
+  HONE_ASSIGN_OR_RETURN(Dims steps, FixedSizes(given_steps, "a step"));
   if (axes.empty()) {
     axes.resize(starts.size());
     std::iota(axes.begin(), axes.end(), 0);
@@ -171,15 +183,15 @@ OpResult Slice(const OpArgs& args, StageBuilder& builder) {
     return Malformed("starts, ends, axes and steps differ in length");
   }
   HONE_RETURN_IF_ERROR(NormalizeAxes(axes, Rank(x)).status());
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   std::vector<Range> ranges;
-  for (int64_t extent : shape) ranges.push_back({0, 1, extent});
+  for (const Size& extent : shape) ranges.push_back({0, 1, extent});
   for (size_t k = 0; k < axes.size(); ++k) {
     if (steps[k] == 0 || steps[k] == std::numeric_limits<int64_t>::min()) {
       return Malformed(fmt::format("a step of {} is not allowed", steps[k]));
     }
     const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(Rank(x)) : axes[k]);
-    ranges[d] = SliceRange(starts[k], ends[k], steps[k], x->shape[d]);
+    HONE_ASSIGN_OR_RETURN(ranges[d], SliceRange(starts[k], ends[k], steps[k], x->shape[d]));
     shape[d] = ranges[d].length;
   }
   const bool all =
@@ -197,7 +209,7 @@ OpResult Slice(const OpArgs& args, StageBuilder& builder) {
 
 OpResult Expand(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
-  HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(1));
+  HONE_ASSIGN_OR_RETURN(Shape shape, args.ConstantSizes(1));
   HONE_RETURN_IF_ERROR(CheckNotNegative(shape));
   HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(x->shape, shape));
   if (shape == x->shape) return Buffers{x};
@@ -206,35 +218,35 @@ OpResult Expand(const OpArgs& args, StageBuilder& builder) {
 
 OpResult Tile(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
-  HONE_ASSIGN_OR_RETURN(Dims repeats, args.ConstantInts(1));
+  HONE_ASSIGN_OR_RETURN(const Shape repeats, args.ConstantSizes(1));
   if (repeats.size() != Rank(x)) {
     return Malformed(fmt::format("the repeats (input 1) are {} numbers, not {}", repeats.size(), Rank(x)));
   }
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (repeats[d] < 0)
+    if (repeats[d].min() < 0)
       return Malformed(fmt::format("the repeats (input 1) contain {}; they must not be negative", repeats[d]));
-    HONE_ASSIGN_OR_RETURN(shape[d], CheckedProduct(shape[d], repeats[d]));
+    shape[d] *= repeats[d];
   }
   if (shape == x->shape) return Buffers{x};
   return Buffers{Map(builder, "tile", x->dtype, shape, [&](Indices i) {
     Exprs source(i.begin(), i.end());
     for (size_t d = 0; d < source.size(); ++d) {
-      const int64_t extent = x->shape[d];
-      if (repeats[d] != 1) source[d] = extent <= 1 ? Expr(0) : FloorMod(i[d], Expr(extent));
+      const Size extent = x->shape[d];
+      if (repeats[d] != 1) source[d] = extent.max() <= 1 ? Expr(0) : FloorMod(i[d], Expr(extent));
     }
     return Read(x, std::move(source));
   })};
 }
 
 struct Padding {
-  Dims before, after;  // per dimension; negative numbers crop
+  Shape before, after;  // per dimension; negative numbers crop
 };
 
 absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
   const size_t rank = Rank(args.inputs[0]);
   const bool first_version = HasAttribute(args, "paddings");
-  HONE_ASSIGN_OR_RETURN(Dims pads, SlicePart(args, first_version ? "paddings" : "pads", 1));
+  HONE_ASSIGN_OR_RETURN(const Shape pads, SlicePart(args, first_version ? "paddings" : "pads", 1));
   Dims axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   if (args.Has(3)) {
@@ -244,19 +256,19 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
   if (pads.size() != 2 * axes.size()) {
     return Malformed(fmt::format("there are {} pads for {} axes; two per axis are needed", pads.size(), axes.size()));
   }
-  for (int64_t pad : pads) {
-    if (pad < -kDimensionMax || pad > kDimensionMax)
+  for (const Size& pad : pads) {
+    if (pad.min() < -kDimensionMax || pad.max() > kDimensionMax)
       return Malformed(
           fmt::format("the pads contain {}; they must be from {} to {}", pad, -kDimensionMax, kDimensionMax));
   }
-  Padding padding{Dims(rank, 0), Dims(rank, 0)};
+  Padding padding{Shape(rank, 0), Shape(rank, 0)};
   for (size_t k = 0; k < axes.size(); ++k) {
     const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(rank) : axes[k]);
     padding.before[d] = pads[k];
     padding.after[d] = pads[axes.size() + k];
-    const int64_t extent = args.inputs[0]->shape[d];
+    const Size extent = args.inputs[0]->shape[d];
     // Padding on one side does not compensate for cropping on the other.
-    if (extent + std::min<int64_t>(padding.before[d], 0) + std::min<int64_t>(padding.after[d], 0) < 0) {
+    if ((extent + Min(padding.before[d], 0) + Min(padding.after[d], 0)).min() < 0) {
       return Malformed(
           fmt::format("pads {} and {} take more than dimension {} has", pads[k], pads[axes.size() + k], d));
     }
@@ -265,7 +277,7 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
 }
 
 // Returns the position in [0, extent) that an outside position is mapped to; `position` itself if mode is constant.
-Expr PadSource(const std::string& mode, const Expr& position, int64_t extent) {
+Expr PadSource(const std::string& mode, const Expr& position, const Size& extent) {
   if (mode == "edge") return Min(Max(position, Expr(0)), Expr(extent - 1));
   if (mode == "wrap") return FloorMod(position, Expr(extent));
   if (mode == "reflect") {
@@ -279,15 +291,15 @@ Expr PadSource(const std::string& mode, const Expr& position, int64_t extent) {
 OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mode, const Padding& padding,
                const Expr& fill) {
   const Buffer& x = args.inputs[0];
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   for (size_t d = 0; d < shape.size(); ++d) {
     shape[d] += padding.before[d] + padding.after[d];
-    if (mode != "constant" && x->shape[d] == 0 && shape[d] > 0) {
+    if (mode != "constant" && x->shape[d].min() == 0 && shape[d] != 0) {
       return Malformed(fmt::format("mode {} needs at least one element in dimension {}", mode, d));
     }
   }
-  const auto none = [](const Dims& pads) {
-    return std::all_of(pads.begin(), pads.end(), [](int64_t n) { return n == 0; });
+  const auto none = [](const Shape& pads) {
+    return std::all_of(pads.begin(), pads.end(), [](const Size& n) { return n == 0; });
   };
   if (none(padding.before) && none(padding.after)) return Buffers{x};
   return Buffers{Map(builder, "pad", x->dtype, shape, [&](Indices i) {
@@ -295,12 +307,12 @@ OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mod
     Expr inside;
     auto require = [&](Expr condition) { inside = inside.defined() ? inside && condition : condition; };
     for (size_t d = 0; d < shape.size(); ++d) {
-      const int64_t before = padding.before[d], after = padding.after[d];
+      const Size &before = padding.before[d], &after = padding.after[d];
       if (before != 0) source[d] = source[d] - Expr(before);
-      if (before <= 0 && after <= 0) continue;
+      if (before.max() <= 0 && after.max() <= 0) continue;
       if (mode == "constant") {
-        if (before > 0) require(source[d] >= Expr(0));
-        if (after > 0) require(source[d] < Expr(x->shape[d]));
+        if (before.max() > 0) require(source[d] >= Expr(0));
+        if (after.max() > 0) require(source[d] < Expr(x->shape[d]));
       }
       source[d] = PadSource(mode, source[d], x->shape[d]);
     }
@@ -324,21 +336,25 @@ OpResult Pad(const OpArgs& args, StageBuilder& builder) {
 }
 
 OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
-  const Dims& from = args.inputs[0]->shape;
-  HONE_ASSIGN_OR_RETURN(Dims target, args.ConstantInts(1));
+  const Shape& from = args.inputs[0]->shape;
+  HONE_ASSIGN_OR_RETURN(const Shape target, args.ConstantSizes(1));
   Dims axes(from.size());
   std::iota(axes.begin(), axes.end(), 0);
   axes = args.Ints("axes", axes);
   HONE_RETURN_IF_ERROR(NormalizeAxes(axes, from.size()).status());
   if (axes.size() != target.size()) return Malformed("the shape (input 1) must have one number per axis");
-  Padding padding{Dims(from.size(), 0), Dims(from.size(), 0)};
+  Padding padding{Shape(from.size(), 0), Shape(from.size(), 0)};
   for (size_t k = 0; k < axes.size(); ++k) {
     const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(from.size()) : axes[k]);
-    if (target[k] < 0)
+    if (target[k].min() < 0)
       return Malformed(fmt::format("the shape (input 1) contains {}; sizes must not be negative", target[k]));
-    const int64_t change = target[k] - from[d];
-    padding.before[d] = change / 2;  // rounds towards zero, so a crop starts at floor(surplus / 2) as well
-    padding.after[d] = change - change / 2;
+    const Size change = target[k] - from[d];
+    // Rounds towards zero, so that a crop starts at floor(surplus / 2) as well.
+    if (change.min() < 0 && change.max() > 0) {
+      return Unsupported(fmt::format("dimension {} is cropped or padded, depending on an open size", d));
+    }
+    padding.before[d] = change.max() > 0 ? change / 2 : 0 - (0 - change) / 2;
+    padding.after[d] = change - padding.before[d];
   }
   return PadBy(args, builder, "constant", padding, Number(ComputeType(args.inputs[0]->dtype), 0));
 }
@@ -356,11 +372,9 @@ OpResult DepthToSpace(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const std::string mode = args.String("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") return Malformed(fmt::format("attribute mode is '{}', not DCR or CRD", mode));
-  if (x->shape[1] % (block * block) != 0) return Malformed("the channels do not divide into blocks");
-  const int64_t channels = x->shape[1] / (block * block);
-  HONE_ASSIGN_OR_RETURN(const int64_t height, CheckedProduct(x->shape[2], block));
-  HONE_ASSIGN_OR_RETURN(const int64_t width, CheckedProduct(x->shape[3], block));
-  const Dims shape = {x->shape[0], channels, height, width};
+  if (!Divides(block * block, x->shape[1])) return Malformed("the channels do not divide into blocks");
+  const Size channels = x->shape[1] / (block * block);
+  const Shape shape = {x->shape[0], channels, x->shape[2] * block, x->shape[3] * block};
   return Buffers{Map(builder, "depth_to_space", x->dtype, shape, [&](Indices i) {
     const Expr size(block);
     Expr within = FloorMod(i[2], size) * size + FloorMod(i[3], size);
@@ -372,10 +386,10 @@ OpResult DepthToSpace(const OpArgs& args, StageBuilder& builder) {
 OpResult SpaceToDepth(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(int64_t block, BlockSize(args));
   const Buffer& x = args.inputs[0];
-  if (x->shape[2] % block != 0 || x->shape[3] % block != 0) return Malformed("the plane does not divide into blocks");
-  const int64_t channels = x->shape[1];
-  HONE_ASSIGN_OR_RETURN(const int64_t depth, CheckedProduct(channels, block * block));
-  const Dims shape = {x->shape[0], depth, x->shape[2] / block, x->shape[3] / block};
+  if (!Divides(block, x->shape[2]) || !Divides(block, x->shape[3]))
+    return Malformed("the plane does not divide into blocks");
+  const Size channels = x->shape[1];
+  const Shape shape = {x->shape[0], channels * (block * block), x->shape[2] / block, x->shape[3] / block};
   return Buffers{Map(builder, "space_to_depth", x->dtype, shape, [&](Indices i) {
     const Expr size(block);
     Expr within = FloorDiv(i[1], Expr(channels));

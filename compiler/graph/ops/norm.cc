@@ -28,8 +28,8 @@ size_t ChannelDimension(const OpArgs& args) {
 }
 
 // The number of channels; 1 for a batch without a channel dimension.
-int64_t CountChannels(const OpArgs& args) {
-  return Rank(args.inputs[0]) < 2 ? 1 : args.inputs[0]->shape[ChannelDimension(args)];
+Size CountChannels(const OpArgs& args) {
+  return Rank(args.inputs[0]) < 2 ? Size(1) : args.inputs[0]->shape[ChannelDimension(args)];
 }
 
 // All dimensions except batch and channels.
@@ -40,32 +40,62 @@ Dims SpaceAxes(const Buffer& x, size_t channel) {
   return axes;
 }
 
-double Count(const Buffer& x, const Dims& axes) {
-  double count = 1;
-  for (int64_t axis : axes) count *= static_cast<double>(x->shape[static_cast<size_t>(axis)]);
+Size Count(const Buffer& x, const Dims& axes) {
+  Size count = 1;
+  for (int64_t axis : axes) count *= x->shape[static_cast<size_t>(axis)];
   return count;
 }
 
-// Mean and population variance over the axes, dimensions kept. Two passes, because one would lose accuracy in the
-// variance.
+// Mean and population variance over the axes, dimensions kept. The mean is shift + rest. `shift` is one element of the
+// data: near it x - shift is exact, so that sums of it lose nothing to a mean that is large beside the deviation. An
+// element takes no pass over the data, as a first mean would, and the middle one is no border of an image and no first
+// token.
 struct Moments {
-  Buffer mean, variance;
+  Buffer shift, rest, variance;
 };
 
+// The distance of element x from the mean, at the full indices i.
+Expr Center(const Moments& moments, const Expr& x, Indices i) {
+  return x - ReadBroadcast(moments.shift, i) - ReadBroadcast(moments.rest, i);
+}
+
+// The middle element along the axes; 0 if there is no element.
+Buffer EmitShift(StageBuilder& builder, const Buffer& x, const Dims& axes, DType work) {
+  Shape shape = x->shape;
+  for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
+  return Map(builder, "shift", work, std::move(shape), [&](Indices i) {
+    Exprs middle = Own(i);
+    for (int64_t axis : axes) {
+      const Size& extent = x->shape[static_cast<size_t>(axis)];
+      if (extent == 0) return Number(work, 0);
+      middle[static_cast<size_t>(axis)] = Expr(extent / 2);
+    }
+    return ReadAs(work, x, std::move(middle));
+  });
+}
+
 Moments EmitMoments(StageBuilder& builder, const Buffer& x, const Dims& axes, DType work) {
-  const double count = Count(x, axes);
+  const Size count = Count(x, axes);
   auto read = [&](Indices i) { return ReadAs(work, x, Own(i)); };
   auto average = [&](std::string_view hint, const Buffer& sum) {
     return Map(builder, hint, work, sum->shape, [&](Indices i) { return ReadHere(sum, i) / Number(work, count); });
   };
   Moments moments;
-  moments.mean = average("mean", ReduceOver(builder, "sum", work, x->shape, axes, true, Reduction::kSum, read));
+  moments.shift = EmitShift(builder, x, axes, work);
+  moments.rest = average("rest", ReduceOver(builder, "sum", work, x->shape, axes, true, Reduction::kSum,
+                                            [&](Indices i) { return read(i) - ReadBroadcast(moments.shift, i); }));
   moments.variance =
       average("variance", ReduceOver(builder, "squares", work, x->shape, axes, true, Reduction::kSum, [&](Indices i) {
-                Expr distance = read(i) - ReadBroadcast(moments.mean, i);
+                const Expr distance = Center(moments, read(i), i);
                 return distance * distance;
               }));
   return moments;
+}
+
+// The mean as one number.
+Buffer EmitMean(StageBuilder& builder, const Moments& moments) {
+  return Map(builder, "mean", moments.shift->dtype, moments.shift->shape,
+             [&](Indices i) { return ReadHere(moments.shift, i) + ReadHere(moments.rest, i); });
 }
 
 Buffer EmitInverseDeviation(StageBuilder& builder, const Buffer& variance, double epsilon) {
@@ -74,11 +104,30 @@ Buffer EmitInverseDeviation(StageBuilder& builder, const Buffer& variance, doubl
              [&](Indices i) { return Number(work, 1) / Sqrt(ReadHere(variance, i) + Number(work, epsilon)); });
 }
 
+// (x - mean) / deviation as (x - shift) * inverse + offset, so that the second part of the mean costs nothing per
+// element.
+class Normalizer {
+ public:
+  Normalizer(StageBuilder& builder, const Moments& moments, double epsilon)
+      : shift_(moments.shift), inverse_(EmitInverseDeviation(builder, moments.variance, epsilon)) {
+    offset_ = Map(builder, "offset", inverse_->dtype, inverse_->shape,
+                  [&](Indices i) { return Negate(ReadHere(moments.rest, i) * ReadHere(inverse_, i)); });
+  }
+  // The value for element x at the full indices i.
+  Expr Apply(const Expr& x, Indices i) const {
+    return (x - ReadBroadcast(shift_, i)) * ReadBroadcast(inverse_, i) + ReadBroadcast(offset_, i);
+  }
+  const Buffer& inverse() const { return inverse_; }
+
+ private:
+  Buffer shift_, inverse_, offset_;
+};
+
 absl::Status CheckPerChannel(const OpArgs& args, size_t first, size_t last) {
   if (Rank(args.inputs[0]) == 0) return Malformed("input 0 has no dimension for the batch");
-  const int64_t channels = CountChannels(args);
+  const Size channels = CountChannels(args);
   for (size_t i = first; i <= last; ++i) {
-    if (args.inputs[i]->shape != Dims{channels}) {
+    if (args.inputs[i]->shape != Shape{channels}) {
       return Malformed(fmt::format("input {} must have one number per channel ({})", i, channels));
     }
   }
@@ -91,7 +140,7 @@ Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer&
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
   const size_t channel = ChannelDimension(args);
-  const Dims per_channel = {CountChannels(args)};
+  const Shape per_channel = {CountChannels(args)};
   Buffer factor = Map(builder, "factor", wide, per_channel, [&](Indices i) {
     return ReadAs(wide, args.inputs[1], Own(i)) / Sqrt(ReadAs(wide, variance, Own(i)) + Number(wide, epsilon));
   });
@@ -109,11 +158,6 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
   const double epsilon = args.Float("epsilon", 1e-5), momentum = args.Float("momentum", 0.9);
-  if (args.Int("spatial", 1) == 0)
-    return Unsupported("attribute spatial is 0 (statistics per activation), which is not supported");
-  if (args.node.opset < 7 && args.Int("is_test", 0) == 0) {
-    return Unsupported("attribute is_test is 0 (training), which is not supported; export the model for inference");
-  }
   if (args.Int("training_mode", 0) == 0) {
     return Buffers{EmitChannelScale(builder, args, args.inputs[3], args.inputs[4], epsilon)};
   }
@@ -121,22 +165,23 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   Dims axes = SpaceAxes(x, channel);
   axes.insert(axes.begin(), 0);
   const Moments moments = EmitMoments(builder, x, axes, wide);
-  auto per_channel = [&](std::string_view hint, const Buffer& kept, const Buffer* running) {
-    const DType dtype = running != nullptr ? (*running)->dtype : wide;
-    return Map(builder, hint, dtype, {CountChannels(args)}, [&](Indices i) {
+  auto per_channel = [&](std::string_view hint, const Buffer& kept, const Buffer& running) {
+    return Map(builder, hint, running->dtype, {CountChannels(args)}, [&](Indices i) {
       Exprs source(Rank(x), Expr(0));
       if (Rank(x) > 1) source[channel] = i[0];
       Expr value = Read(kept, std::move(source));
-      if (running == nullptr) return value;
-      return ReadAs(wide, *running, Own(i)) * Number(wide, momentum) + value * Number(wide, 1 - momentum);
+      return ReadAs(wide, running, Own(i)) * Number(wide, momentum) + value * Number(wide, 1 - momentum);
     });
   };
-  Buffer mean = per_channel("batch_mean", moments.mean, nullptr);
-  Buffer variance = per_channel("batch_variance", moments.variance, nullptr);
-  Buffers outputs = {EmitChannelScale(builder, args, mean, variance, epsilon)};
+  const Normalizer normalizer(builder, moments, epsilon);
+  Buffers outputs = {Map(builder, "batch_norm", x->dtype, x->shape, [&](Indices i) {
+    const Expr own = Rank(x) < 2 ? Expr(0) : i[channel];
+    return normalizer.Apply(ReadHere(x, i), i) * ReadAs(wide, args.inputs[1], {own}) +
+           ReadAs(wide, args.inputs[2], {own});
+  })};
   if (IsOutputUsed(args, 1) || IsOutputUsed(args, 2)) {
-    outputs.push_back(per_channel("running_mean", moments.mean, &args.inputs[3]));
-    outputs.push_back(per_channel("running_variance", moments.variance, &args.inputs[4]));
+    outputs.push_back(per_channel("running_mean", EmitMean(builder, moments), args.inputs[3]));
+    outputs.push_back(per_channel("running_variance", moments.variance, args.inputs[4]));
   }
   return outputs;
 }
@@ -148,10 +193,9 @@ OpResult InstanceNormalization(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(x->dtype);
   const size_t channel = ChannelDimension(args);
   const Moments moments = EmitMoments(builder, x, SpaceAxes(x, channel), wide);
-  Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
+  const Normalizer normalizer(builder, moments, args.Float("epsilon", 1e-5));
   return Buffers{Map(builder, "instance_norm", x->dtype, x->shape, [&](Indices i) {
-    return (ReadHere(x, i) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i) *
-               ReadAs(wide, args.inputs[1], {i[channel]}) +
+    return normalizer.Apply(ReadHere(x, i), i) * ReadAs(wide, args.inputs[1], {i[channel]}) +
            ReadAs(wide, args.inputs[2], {i[channel]});
   })};
 }
@@ -170,9 +214,9 @@ OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
   const DType wide = ComputeType(x->dtype);
   const Moments moments = EmitMoments(builder, x, AxesAfter(x, static_cast<size_t>(axis)), wide);
-  Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
+  const Normalizer normalizer(builder, moments, args.Float("epsilon", 1e-5));
   Buffer y = Map(builder, "layer_norm", x->dtype, x->shape, [&](Indices i) {
-    Expr value = (ReadHere(x, i) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i);
+    Expr value = normalizer.Apply(ReadHere(x, i), i);
     value = value * To(wide, ReadBroadcast(args.inputs[1], i));
     return args.Has(2) ? value + To(wide, ReadBroadcast(args.inputs[2], i)) : value;
   });
@@ -183,7 +227,7 @@ OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
     if (stash == wide || !IsOutputUsed(args, output)) return statistic;
     return Map(builder, "stash", stash, statistic->shape, [&](Indices i) { return ReadHere(statistic, i); });
   };
-  return Buffers{y, stashed(1, moments.mean), stashed(2, inverse)};
+  return Buffers{y, stashed(1, EmitMean(builder, moments)), stashed(2, normalizer.inverse())};
 }
 
 OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
@@ -206,17 +250,17 @@ OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
 OpResult GroupNormalization(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const int64_t groups = args.Int("num_groups", 0);
-  if (Rank(x) < 2 || groups < 1 || x->shape[1] % groups != 0) {
+  if (Rank(x) < 2 || groups < 1 || !Divides(groups, x->shape[1])) {
     return Malformed(fmt::format("attribute num_groups is {}; it must divide the channels", groups));
   }
-  const int64_t size = x->shape[1] / groups;
+  const Size size = x->shape[1] / groups;
   for (size_t i : {1, 2}) {
-    if (args.inputs[i]->shape != Dims{groups} && args.inputs[i]->shape != Dims{x->shape[1]}) {
+    if (args.inputs[i]->shape != Shape{groups} && args.inputs[i]->shape != Shape{x->shape[1]}) {
       return Malformed(fmt::format("input {} must have one number per group or per channel", i));
     }
   }
   const DType wide = ComputeType(x->dtype);
-  Dims grouped = x->shape;  // [batch, group, channel of the group, ...]
+  Shape grouped = x->shape;  // [batch, group, channel of the group, ...]
   grouped[1] = size;
   grouped.insert(grouped.begin() + 1, groups);
   Buffer split = Map(builder, "grouped", wide, grouped, [&](Indices i) {
@@ -226,7 +270,7 @@ OpResult GroupNormalization(const OpArgs& args, StageBuilder& builder) {
     return Read(x, std::move(source));
   });
   const Moments moments = EmitMoments(builder, split, AxesAfter(split, 2), wide);
-  Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
+  const Normalizer normalizer(builder, moments, args.Float("epsilon", 1e-5));
   return Buffers{Map(builder, "group_norm", x->dtype, x->shape, [&](Indices i) {
     Expr group = FloorDiv(i[1], Expr(size));
     Exprs statistic(Rank(split), Expr(0));
@@ -235,7 +279,7 @@ OpResult GroupNormalization(const OpArgs& args, StageBuilder& builder) {
     auto parameter = [&](size_t k) {
       return ReadAs(wide, args.inputs[k], {args.inputs[k]->shape[0] == groups && groups != x->shape[1] ? group : i[1]});
     };
-    return (ReadHere(x, i) - Read(moments.mean, statistic)) * Read(inverse, statistic) * parameter(1) + parameter(2);
+    return normalizer.Apply(ReadHere(x, i), statistic) * parameter(1) + parameter(2);
   })};
 }
 
@@ -245,8 +289,7 @@ OpResult MeanVarianceNormalization(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(x->dtype);
   const Moments moments = EmitMoments(builder, x, axes, wide);
   return Buffers{Map(builder, "mvn", x->dtype, x->shape, [&](Indices i) {
-    return (ReadHere(x, i) - ReadBroadcast(moments.mean, i)) /
-           (Sqrt(ReadBroadcast(moments.variance, i)) + Number(wide, 1e-9));
+    return Center(moments, ReadHere(x, i), i) / (Sqrt(ReadBroadcast(moments.variance, i)) + Number(wide, 1e-9));
   })};
 }
 
@@ -275,7 +318,7 @@ OpResult LRN(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 1e-4), beta = args.Float("beta", 0.75), bias = args.Float("bias", 1.0);
   const DType wide = ComputeType(x->dtype);
   const size_t channel = ChannelDimension(args);
-  Dims before(Rank(x), 0), after(Rank(x), 0);
+  Shape before(Rank(x), 0), after(Rank(x), 0);
   before[channel] = (size - 1) / 2;
   after[channel] = size - 1 - before[channel];
   Buffer padded = PadWith(builder, x, before, after, Number(wide, 0));

@@ -17,7 +17,7 @@ using ir::Reduction;
 struct Pool {
   Layout layout;
   Window window;
-  Dims shape;  // of the output
+  Shape shape;  // of the output
 
   // The indices in the padded input of tap r of the window for output i.
   Exprs Place(Indices i, Indices r) const {
@@ -32,7 +32,7 @@ absl::StatusOr<Pool> ReadPool(const OpArgs& args) {
   HONE_ASSIGN_OR_RETURN(pool.layout, ReadLayout(args, 0));
   if (!HasAttribute(args, "kernel_shape")) return Malformed("attribute kernel_shape is missing");
   HONE_ASSIGN_OR_RETURN(pool.window, ReadWindow(args, pool.layout.SpaceOf(x->shape), args.Ints("kernel_shape", {})));
-  pool.shape = pool.layout.Shape(x->shape[0], x->shape[pool.layout.channel()], pool.window.output);
+  pool.shape = pool.layout.Assemble(x->shape[0], x->shape[pool.layout.channel()], pool.window.output);
   return pool;
 }
 
@@ -46,9 +46,9 @@ Expr IsInput(const Pool& pool, Indices place) {
   auto require = [&](Expr condition) { inside = inside.defined() ? inside && condition : condition; };
   for (size_t d = 0; d < reach.size(); ++d) {
     const Expr& at = place[pool.layout.space() + d];
-    const int64_t end = window.before[d] + window.input[d];
-    if (window.before[d] > 0) require(at >= Expr(window.before[d]));
-    if ((window.output[d] - 1) * window.strides[d] + reach[d] > end) require(at < Expr(end));
+    const Size end = window.before[d] + window.input[d];
+    if (window.before[d] != 0) require(at >= Expr(window.before[d]));
+    if (!AlwaysAtMost((window.output[d] - 1) * window.strides[d] + reach[d], end)) require(at < Expr(end));
   }
   return inside;
 }
@@ -71,7 +71,7 @@ Buffer EmitMaxPositions(const OpArgs& args, StageBuilder& builder, const Pool& p
   return builder.Compute("position", DType::kInt64, pool.shape, [&](Indices i) {
     Exprs tap = Unflatten(ReadHere(first, i), window.kernel);
     Exprs place = pool.Place(i, tap);
-    Dims extents = args.inputs[0]->shape;
+    Shape extents = args.inputs[0]->shape;
     for (size_t d = 0; d < window.kernel.size(); ++d) {
       Expr& position = place[pool.layout.space() + d];
       position = position - Expr(window.before[d]);
@@ -106,7 +106,7 @@ OpResult MaxPool(const OpArgs& args, StageBuilder& builder) {
 
 // The number of taps of a window starting at `start` (in the unpadded input) that lie in [low, high), along one
 // dimension.
-Expr CountTaps(const Window& window, size_t d, const Expr& start, int64_t low, int64_t high) {
+Expr CountTaps(const Window& window, size_t d, const Expr& start, const Size& low, const Size& high) {
   const Expr dilation(window.dilations[d]);
   Expr first = Max(FloorDiv(Expr(low) - start + dilation - Expr(1), dilation), Expr(0));
   Expr last = Min(FloorDiv(Expr(high) - start + dilation - Expr(1), dilation), Expr(window.kernel[d]));
@@ -120,10 +120,10 @@ Expr CountUnder(const Pool& pool, Indices i, bool include_pad, DType dtype) {
   int64_t constant = 1;
   Expr count;
   for (size_t d = 0; d < window.kernel.size(); ++d) {
-    const int64_t low = include_pad ? -window.before[d] : 0;
-    const int64_t high = window.input[d] + (include_pad ? window.after[d] : 0);
-    const int64_t last = (window.output[d] - 1) * window.strides[d] - window.before[d] + reach[d];
-    if (low == -window.before[d] && last <= high) {
+    const Size low = include_pad ? 0 - window.before[d] : Size(0);
+    const Size high = window.input[d] + (include_pad ? window.after[d] : Size(0));
+    const Size last = (window.output[d] - 1) * window.strides[d] - window.before[d] + reach[d];
+    if (low + window.before[d] == 0 && AlwaysAtMost(last, high)) {
       constant *= window.kernel[d];  // no window leaves [low, high)
       continue;
     }
@@ -181,14 +181,14 @@ OpResult LpPool(const OpArgs& args, StageBuilder& builder) {
 
 struct GlobalPool {
   Dims axes;  // the spatial axes
-  double count;
+  Size count;
 };
 
 absl::StatusOr<GlobalPool> ReadGlobalPool(const OpArgs& args) {
   HONE_ASSIGN_OR_RETURN(Layout layout, ReadLayout(args, 0));
   GlobalPool pool{Dims(layout.spatial()), 1};
   std::iota(pool.axes.begin(), pool.axes.end(), static_cast<int64_t>(layout.space()));
-  pool.count = static_cast<double>(Product(layout.SpaceOf(args.inputs[0]->shape)));
+  pool.count = Product(layout.SpaceOf(args.inputs[0]->shape));
   return pool;
 }
 
@@ -238,15 +238,15 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(const Dims kernel, ReadSizes(args, "kernel_shape", rank, 1));
   HONE_ASSIGN_OR_RETURN(const Dims strides, ReadSizes(args, "strides", rank, 1));
   HONE_ASSIGN_OR_RETURN(const Dims pads, ReadSizes(args, "pads", 2 * rank, 0));
-  const Dims space = layout.SpaceOf(x->shape);
-  Dims pooled = {x->shape[0], x->shape[1]};  // the tensor whose elements the indices count
+  const Shape space = layout.SpaceOf(x->shape);
+  Shape pooled = {x->shape[0], x->shape[1]};  // the tensor whose elements the indices count
   for (size_t d = 0; d < rank; ++d) {
-    if (space[d] > kDimensionMax)
+    if (space[d].max() > kDimensionMax)
       return Malformed(fmt::format("spatial dimension {} is {}; it must be at most {}", d, space[d], kDimensionMax));
     pooled.push_back((space[d] - 1) * strides[d] + kernel[d] - pads[d] - pads[rank + d]);
-    if (pooled.back() < 1) return Malformed("the pads remove all elements of the output");
+    if (pooled.back().min() < 1) return Malformed("the pads remove all elements of the output");
   }
-  Dims shape = pooled;
+  Shape shape = pooled;
   if (args.Has(2)) {
     HONE_ASSIGN_OR_RETURN(shape, args.ConstantInts(2));
     HONE_RETURN_IF_ERROR(CheckNotNegative(shape));
@@ -259,7 +259,7 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
     Exprs source = layout.Place(i[0], i[1], r);
     Expr inside = ir::MakeBool(true);
     for (size_t d = 2; d < shape.size(); ++d) {
-      if (shape[d] > pooled[d]) inside = inside && i[d] < Expr(pooled[d]);
+      if (!AlwaysAtMost(shape[d], pooled[d])) inside = inside && i[d] < Expr(pooled[d]);
     }
     Expr here = Equals(To(DType::kInt64, Read(positions, source)), Flatten(i, pooled));
     return MakeSelect(inside && here, To(narrow, Flatten(r, space)), Number(narrow, -1));

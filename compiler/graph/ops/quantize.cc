@@ -28,12 +28,19 @@ Expr Requantize(const OpArgs& args, const Requantization& inputs, Expr sum, cons
   const Buffer& b_scale = args.inputs[inputs.b_scale];
   Exprs place(Rank(b_scale), Expr(0));
   for (size_t d = 0; d < place.size(); ++d) {
-    if (b_scale->shape[d] > 1) place[d] = channel;
+    if (b_scale->shape[d] != 1) place[d] = channel;
   }
-  Expr scale = To(f32, ReadScalar(args.inputs[inputs.a_scale])) * ReadAs(f32, b_scale, std::move(place)) /
-               To(f32, ReadScalar(args.inputs[inputs.y_scale]));
   const Buffer& zero_point = args.inputs[inputs.y_zero_point];
-  return Saturate(zero_point->dtype, To(f32, std::move(sum)) * scale, To(f32, ReadScalar(zero_point)));
+  return RequantizeBy({.a_scale = To(f32, ReadScalar(args.inputs[inputs.a_scale])),
+                       .b_scale = ReadAs(f32, b_scale, std::move(place)),
+                       .y_scale = To(f32, ReadScalar(args.inputs[inputs.y_scale])),
+                       .y_zero_point = To(f32, ReadScalar(zero_point))},
+                      zero_point->dtype, std::move(sum));
+}
+
+Expr RequantizeBy(const RequantizationValues& values, DType out, Expr sum) {
+  Expr scale = values.a_scale * values.b_scale / values.y_scale;
+  return Saturate(out, To(DType::kFloat32, std::move(sum)) * scale, values.y_zero_point);
 }
 
 absl::Status CheckScalar(const OpArgs& args, size_t i) {
@@ -85,7 +92,7 @@ struct Granularity {
 
 absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   const Buffer& x = args.inputs[0];
-  const Dims& scale = args.inputs[1]->shape;
+  const Shape& scale = args.inputs[1]->shape;
   Granularity granularity;
   const bool scalars = args.Has(2) && Product(scale) == 1 && Product(args.inputs[2]->shape) == 1;
   if (args.Has(2) && !scalars && args.inputs[2]->shape != scale) {
@@ -95,13 +102,13 @@ absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 1), Rank(x)));
   granularity.axis = static_cast<size_t>(axis);
   granularity.block = args.Int("block_size", 0);
-  Dims expected = {x->shape[granularity.axis]};
+  Shape expected = {x->shape[granularity.axis]};
   if (granularity.block != 0) {
     if (granularity.block < 0)
       return Malformed(fmt::format("attribute block_size is {}; it must not be negative", granularity.block));
     expected = x->shape;
-    int64_t& extent = expected[granularity.axis];
-    extent = extent / granularity.block + (extent % granularity.block != 0 ? 1 : 0);
+    Size& extent = expected[granularity.axis];
+    extent = CeilDiv(extent, granularity.block);
   }
   if (scale != expected) return Malformed("the shape of the scale (input 1) does not fit input 0 and the axis");
   return granularity;
@@ -139,6 +146,7 @@ OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
+// Constants of 8-bit and 4-bit floats are stored as f16 or f32 (small_types.h).
 OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const DType dtype = args.inputs[1]->dtype;
@@ -155,7 +163,9 @@ OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(dtype);
   return Buffers{Map(builder, "dequantize", out, x->shape, [&](Indices i) {
     Expr value = ReadHere(x, i);
-    if (args.Has(2)) {
+    if (args.Has(2) && ir::IsFloat(x->dtype)) {
+      value = value - Read(args.inputs[2], granularity.Place(args.inputs[2], i));
+    } else if (args.Has(2)) {
       const DType exact =
           ir::SizeOf(x->dtype) < 4 ? DType::kInt32 : DType::kInt64;  // holds the difference of two elements exactly
       value = To(exact, value) - ReadAs(exact, args.inputs[2], granularity.Place(args.inputs[2], i));
@@ -203,7 +213,7 @@ void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {
 constexpr OpFacts kScaled = {.axes = {AxisForm::kAxis, 1}, .floats_differ = true};
 
 constexpr OpDef kQuantizeOps[] = {
-    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, kScaled, ScaleRange},
+    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kNumber>, kScaled, ScaleRange},
     {"DynamicQuantizeLinear", Checked<DynamicQuantizeLinear, 1, Elements::kFloat>},
     {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, kScaled, ScaleRange},
 };

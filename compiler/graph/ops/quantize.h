@@ -22,6 +22,11 @@ struct Requantization {
 // Returns the requantized sum, in the type of y_zero_point. `channel` is the index into b_scale; it is unused if
 // b_scale has one element.
 ir::Expr Requantize(const OpArgs& args, const Requantization& inputs, ir::Expr sum, const ir::Expr& channel);
+// The same for scales and a zero point that are given as values, of f32. `out` is an 8-bit integer type.
+struct RequantizationValues {
+  ir::Expr a_scale, b_scale, y_scale, y_zero_point;
+};
+ir::Expr RequantizeBy(const RequantizationValues& values, ir::DType out, ir::Expr sum);
 
 // InvalidArgument unless inputs a and b are 8-bit integers and their zero points, if present, have the same types as
 // they.

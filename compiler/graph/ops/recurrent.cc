@@ -21,7 +21,9 @@ using ir::Reduction;
 constexpr int64_t kUnrolledStepsMax = 16384;
 
 struct Recurrence {
-  int64_t gates = 1, steps = 0, batch = 0, inputs = 0, units = 0, directions = 1;
+  int64_t gates = 1, steps = 0;
+  Size batch = 0;
+  int64_t inputs = 0, units = 0, directions = 1;
   bool batch_first = false;  // attribute layout=1
   bool first_reversed = false;
   DType dtype, wide;
@@ -29,7 +31,7 @@ struct Recurrence {
   bool Reversed(int64_t direction) const { return first_reversed || direction == 1; }
 };
 
-absl::Status CheckShape(const OpArgs& args, size_t input, const Dims& expected) {
+absl::Status CheckShape(const OpArgs& args, size_t input, const Shape& expected) {
   if (args.Has(input) && args.inputs[input]->shape != expected) {
     return Malformed(fmt::format("the shape of input {} does not fit the others", input));
   }
@@ -41,14 +43,14 @@ absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
     if (Rank(args.inputs[i]) != 3) return Malformed(fmt::format("input {} must have 3 dimensions", i));
     if (args.inputs[i]->dtype != args.inputs[0]->dtype) return Malformed("inputs 0 to 2 must be of one type");
   }
-  const Dims& x = args.inputs[0]->shape;
+  const Shape& x = args.inputs[0]->shape;
   Recurrence rnn;
   rnn.gates = gates;
   rnn.batch_first = args.Int("layout", 0) != 0;
-  rnn.steps = x[rnn.batch_first ? 1 : 0];
+  HONE_ASSIGN_OR_RETURN(rnn.steps, FixedSize(x[rnn.batch_first ? 1 : 0], "the number of steps"));
   rnn.batch = x[rnn.batch_first ? 0 : 1];
-  rnn.inputs = x[2];
-  rnn.units = args.inputs[2]->shape[2];
+  HONE_ASSIGN_OR_RETURN(rnn.inputs, FixedSize(x[2], "the input size"));
+  HONE_ASSIGN_OR_RETURN(rnn.units, FixedSize(args.inputs[2]->shape[2], "the number of units"));
   const std::string direction = args.String("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     return Malformed(
@@ -64,8 +66,8 @@ absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
   }
   if (args.Int("hidden_size", rnn.units) != rnn.units)
     return Malformed("attribute hidden_size is not that of R (input 2)");
-  const Dims state =
-      rnn.batch_first ? Dims{rnn.batch, rnn.directions, rnn.units} : Dims{rnn.directions, rnn.batch, rnn.units};
+  const Shape state =
+      rnn.batch_first ? Shape{rnn.batch, rnn.directions, rnn.units} : Shape{rnn.directions, rnn.batch, rnn.units};
   HONE_RETURN_IF_ERROR(CheckShape(args, 1, {rnn.directions, gates * rnn.units, rnn.inputs}));
   HONE_RETURN_IF_ERROR(CheckShape(args, 2, {rnn.directions, gates * rnn.units, rnn.units}));
   HONE_RETURN_IF_ERROR(CheckShape(args, 3, {rnn.directions, 2 * gates * rnn.units}));
@@ -186,8 +188,8 @@ class Direction {
 };
 
 Buffer EmitSequence(StageBuilder& builder, const Recurrence& rnn, const std::vector<Direction>& directions) {
-  const Dims shape = rnn.batch_first ? Dims{rnn.batch, rnn.steps, rnn.directions, rnn.units}
-                                     : Dims{rnn.steps, rnn.directions, rnn.batch, rnn.units};
+  const Shape shape = rnn.batch_first ? Shape{rnn.batch, rnn.steps, rnn.directions, rnn.units}
+                                      : Shape{rnn.steps, rnn.directions, rnn.batch, rnn.units};
   return Map(builder, "sequence", rnn.dtype, shape, [&](Indices i) {
     const Expr &time = i[rnn.batch_first ? 1 : 0], &batch = i[rnn.batch_first ? 0 : 2];
     Exprs values;
@@ -197,8 +199,8 @@ Buffer EmitSequence(StageBuilder& builder, const Recurrence& rnn, const std::vec
 }
 
 Buffer EmitFinal(StageBuilder& builder, const Recurrence& rnn, const std::vector<Direction>& directions, bool carry) {
-  const Dims shape =
-      rnn.batch_first ? Dims{rnn.batch, rnn.directions, rnn.units} : Dims{rnn.directions, rnn.batch, rnn.units};
+  const Shape shape =
+      rnn.batch_first ? Shape{rnn.batch, rnn.directions, rnn.units} : Shape{rnn.directions, rnn.batch, rnn.units};
   return Map(builder, "final", rnn.dtype, shape, [&](Indices i) {
     const Expr& batch = i[rnn.batch_first ? 0 : 1];
     Exprs values;
@@ -232,7 +234,7 @@ OpResult Lstm(const OpArgs& args, StageBuilder& builder) { return Recurrent(args
 void SequenceLengthRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 4 || Rank(args.inputs[0]) != 3) return;
   *low = 1;
-  *high = static_cast<double>(args.inputs[0]->shape[args.Int("layout", 0) != 0 ? 1 : 0]);
+  *high = static_cast<double>(args.inputs[0]->shape[args.Int("layout", 0) != 0 ? 1 : 0].max());
 }
 
 constexpr OpDef kRecurrentOps[] = {

@@ -22,7 +22,10 @@ class Coefficients {
  public:
   Coefficients(const OpArgs& args, std::string_view name)
       : list_(FindAttribute<std::vector<double>>(args, name, "a list of floats")) {}
-  double Next(double fallback) { return list_ != nullptr && next_ < list_->size() ? (*list_)[next_++] : fallback; }
+  // Rounded to f32, as ONNX stores float attributes.
+  double Next(double fallback) {
+    return static_cast<float>(list_ != nullptr && next_ < list_->size() ? (*list_)[next_++] : fallback);
+  }
 
  private:
   const std::vector<double>* list_;
@@ -144,7 +147,7 @@ StepState EmitRnn(StageBuilder& builder, const RecurrentCell& cell, const StepIn
 
 // Gates: update z, reset r, candidate h.
 StepState EmitGru(StageBuilder& builder, const RecurrentCell& cell, const StepInputs& in) {
-  const Dims shape = {in.batch, in.units};
+  const Shape shape = {in.batch, in.units};
   const int64_t gates = cell.linear_before_reset ? 3 : 2;
   Buffer recurrent = EmitRecurrent(builder, in, in.hidden, 0, gates * in.units);
   Buffer candidate_recurrent = recurrent;
@@ -169,7 +172,7 @@ StepState EmitGru(StageBuilder& builder, const RecurrentCell& cell, const StepIn
 
 // Gates: input i, output o, forget f, cell c.
 StepState EmitLstm(StageBuilder& builder, const RecurrentCell& cell, const StepInputs& in) {
-  const Dims shape = {in.batch, in.units};
+  const Shape shape = {in.batch, in.units};
   Buffer recurrent = EmitRecurrent(builder, in, in.hidden, 0, 4 * in.units);
   Buffer carry = builder.Compute("carry", in.dtype, shape, [&](Indices i) {
     const GateElement element(cell, in, recurrent, i);

@@ -29,7 +29,8 @@ using State = std::function<ir::Expr(const ir::Expr& batch, const ir::Expr& unit
 
 // The values that a step reads, all of type dtype. A `row` index counts rows of all gates: gate * units + unit.
 struct StepInputs {
-  int64_t batch, units;
+  Size batch;
+  int64_t units;
   ir::DType dtype;
   State hidden, carry;
   std::function<ir::Expr(const ir::Expr& batch, const ir::Expr& row)> input;  // the product W x

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "compiler/graph/ops/families.h"
-#include "compiler/graph/ops/vocabulary.h"
+#include "compiler/graph/ops/softmax.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -19,11 +19,11 @@ using ElementFunction = std::function<Expr(Expr)>;
 struct ReduceAxes {
   Dims axes;  // sorted
   bool keep;
-  int64_t count;  // number of elements reduced to one result
+  Size count;  // number of elements reduced to one result
 };
 
 absl::StatusOr<ReduceAxes> ReadAxes(const OpArgs& args) {
-  const Dims& shape = args.inputs[0]->shape;
+  const Shape& shape = args.inputs[0]->shape;
   HONE_ASSIGN_OR_RETURN(Dims axes, AxesFrom(args, 1));
   if (axes.empty() && args.Int("noop_with_empty_axes", 0) == 0) {
     axes.resize(shape.size());
@@ -89,10 +89,46 @@ OpResult ReduceExtreme(const OpArgs& args, StageBuilder& builder) {
   return Buffers{EmitReduce(args, builder, over, work, reduction, nullptr, nullptr)};
 }
 
+// The mean of 64-bit integers, exact and truncated towards 0, although their sum may take more than 64 bits. Upper and
+// lower halves are summed apart; carry * 2^32 + low is the sum of all. The division goes by halves as well.
+OpResult EmitLongMean(const OpArgs& args, StageBuilder& builder, const ReduceAxes& over) {
+  constexpr int64_t kCountMax = int64_t{1} << 31, kHalf = 32, kLowHalf = 0xffffffff;
+  if (over.count.max() > kCountMax) {
+    return Unsupported(
+        fmt::format("a mean of {} 64-bit integers is not supported; at most {} are", over.count, kCountMax));
+  }
+  const DType dtype = args.inputs[0]->dtype;
+  const auto integer = [&](int64_t value) { return ir::MakeInt({dtype, 1}, value); };
+  const auto lower = [&](Expr x) { return MakeBinary(ir::BinaryOp::kAnd, std::move(x), integer(kLowHalf)); };
+  const auto upper = [&](Expr x) { return MakeBinary(ir::BinaryOp::kShr, std::move(x), integer(kHalf)); };
+  const Expr count = To(dtype, Expr(over.count));
+  const Buffer high = EmitReduce(args, builder, over, dtype, Reduction::kSum, upper, nullptr);
+  const Buffer low = EmitReduce(args, builder, over, dtype, Reduction::kSum, lower, nullptr);
+  const auto map = [&](std::string_view hint, const StageBuilder::Body& value) {
+    return Map(builder, hint, dtype, low->shape, value);
+  };
+  const Buffer carry = map("carry", [&](Indices i) { return ReadHere(high, i) + upper(ReadHere(low, i)); });
+  const Buffer top = map("top", [&](Indices i) { return FloorDiv(ReadHere(carry, i), count); });
+  const Buffer rest = map("rest", [&](Indices i) {
+    const Expr left = ReadHere(carry, i) - ReadHere(top, i) * count;  // from 0 to count - 1
+    return MakeBinary(ir::BinaryOp::kShl, left, integer(kHalf)) + lower(ReadHere(low, i));
+  });
+  return Buffers{map("mean", [&](Indices i) {
+    const Expr bottom = ReadHere(rest, i) / count;
+    const Expr floor = MakeBinary(ir::BinaryOp::kShl, ReadHere(top, i), integer(kHalf)) + bottom;
+    if (ir::IsUnsignedInt(dtype)) return floor;
+    const Expr inexact = Not(Equals(bottom * count, ReadHere(rest, i)));
+    return MakeSelect(ReadHere(top, i) < integer(0) && inexact, floor + integer(1), floor);
+  })};
+}
+
+// Integers are summed in 64 bits, which no sum of narrower ones exceeds, and the quotient is truncated.
 OpResult ReduceMean(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
-  const DType work = ComputeType(args.inputs[0]->dtype);
-  auto divide = [&](Expr sum) { return sum / Number(work, static_cast<double>(over.count)); };
+  const DType dtype = args.inputs[0]->dtype;
+  if (ir::IsInt(dtype) && ir::SizeOf(dtype) == 8) return EmitLongMean(args, builder, over);
+  const DType work = ir::IsInt(dtype) ? DType::kInt64 : ComputeType(dtype);
+  auto divide = [&](Expr sum) { return sum / Number(work, over.count); };
   return Buffers{EmitReduce(args, builder, over, work, Reduction::kSum, nullptr, divide)};
 }
 
@@ -115,12 +151,12 @@ OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
   const DType work = FloatType(x->dtype);
   auto read = [&](Indices i) { return ReadAs(work, x, Exprs(i.begin(), i.end())); };
   Buffer top = ReduceOver(builder, "max", work, x->shape, over.axes, true, Reduction::kMax, read);
-  auto finite = [&](Expr value) {  // infinity - infinity would be NaN
-    return MakeSelect(Apply(Intrinsic::kIsInf, value), Number(work, 0), value);
-  };
-  Buffer sum = ReduceOver(builder, "sum", work, x->shape, over.axes, over.keep, Reduction::kSum,
-                          [&](Indices i) { return Apply(Intrinsic::kExp, read(i) - finite(ReadBroadcast(top, i))); });
-  return Buffers{Map(builder, "logsumexp", x->dtype, sum->shape, [&](Indices i) {
+  Buffer log_sum = EmitLogOfExpSum(builder, read, top, x->shape, over.axes);
+  Shape shape;
+  for (size_t d = 0; d < Rank(x); ++d) {
+    if (over.keep || !Contains(over.axes, static_cast<int64_t>(d))) shape.push_back(top->shape[d]);
+  }
+  return Buffers{Map(builder, "logsumexp", x->dtype, std::move(shape), [&](Indices i) {
     Exprs full;
     size_t next = 0;
     for (size_t d = 0; d < Rank(x); ++d) {
@@ -128,7 +164,8 @@ OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
       full.push_back(reduced ? Expr(0) : i[next]);
       if (!reduced || over.keep) ++next;
     }
-    return LogOf(ReadHere(sum, i)) + finite(Read(top, std::move(full)));
+    const Expr maximum = Read(top, full);  // if infinite, it is the result
+    return MakeSelect(Apply(Intrinsic::kIsInf, maximum), maximum, Read(log_sum, full) + maximum);
   })};
 }
 
@@ -138,7 +175,7 @@ OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
   const size_t a = static_cast<size_t>(axis);
-  const int64_t extent = x->shape[a];
+  const Size extent = x->shape[a];
   if (extent == 0) return Malformed("the dimension to search is 0");
   const bool keep = args.Int("keepdims", 1) != 0;
   const bool last = args.Int("select_last_index", 0) != 0;
@@ -153,21 +190,22 @@ OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
                             })};
 }
 
-OpResult CumSum(const OpArgs& args, StageBuilder& builder) {
+// The sums or products of the elements up to each one along the axis.
+template <Reduction reduction>
+OpResult Cumulative(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Dims axes, args.ConstantInts(1));
   if (axes.size() != 1) return Malformed("the axis (input 1) must be one number");
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(axes[0], Rank(x)));
   const size_t a = static_cast<size_t>(axis);
   const bool exclusive = args.Int("exclusive", 0) != 0, reverse = args.Int("reverse", 0) != 0;
-  return Buffers{
-      Reduce(builder, "cumsum", x->dtype, x->shape, {x->shape[a]}, Reduction::kSum, [&](Indices i, Indices r) {
-        Exprs source(i.begin(), i.end());
-        source[a] = r[0];
-        Expr first = reverse ? i[a] : r[0], second = reverse ? r[0] : i[a];
-        return MakeSelect(exclusive ? first < second : first <= second, Read(x, std::move(source)),
-                          Number(ComputeType(x->dtype), 0));
-      })};
+  const Expr neutral = ir::Identity(reduction, {ComputeType(x->dtype), 1});
+  return Buffers{Reduce(builder, "cumulative", x->dtype, x->shape, {x->shape[a]}, reduction, [&](Indices i, Indices r) {
+    Exprs source(i.begin(), i.end());
+    source[a] = r[0];
+    Expr first = reverse ? i[a] : r[0], second = reverse ? r[0] : i[a];
+    return MakeSelect(exclusive ? first < second : first <= second, Read(x, std::move(source)), neutral);
+  })};
 }
 
 void PositiveInput(const OpArgs&, size_t, double* low, double* high) {
@@ -180,7 +218,8 @@ constexpr OpFacts kReduction = {.axes = {AxisForm::kAxes}, .label = {"reduce"}};
 constexpr OpDef kReduceOps[] = {
     {"ArgMax", Checked<ArgExtreme<Reduction::kMax>, 1, Elements::kNumber>},
     {"ArgMin", Checked<ArgExtreme<Reduction::kMin>, 1, Elements::kNumber>},
-    {"CumSum", Checked<CumSum, 2, Elements::kNumber>},
+    {"CumProd", Checked<Cumulative<Reduction::kProd>, 2, Elements::kNumber>},
+    {"CumSum", Checked<Cumulative<Reduction::kSum>, 2, Elements::kNumber>},
     {"ReduceL1", Checked<ReduceL1, 1, Elements::kNumber>, kReduction},
     {"ReduceL2", Checked<ReduceL2, 1, Elements::kNumber>, kReduction},
     {"ReduceLogSum", Checked<ReduceLogSum, 1, Elements::kNumber>, kReduction, PositiveInput},

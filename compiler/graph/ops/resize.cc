@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/resize_open.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
@@ -117,7 +118,7 @@ std::function<Expr(const Expr&)> SourceIndex(StageBuilder& builder, const Dims& 
 }
 
 Buffer EmitNearest(StageBuilder& builder, const Buffer& x, const Settings& settings, const std::vector<Axis>& axes) {
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   std::vector<std::function<Expr(const Expr&)>> source;
   for (const Axis& axis : axes) {
     shape[axis.dim] = axis.out;
@@ -197,7 +198,7 @@ Buffer EmitInterpolated(StageBuilder& builder, const Buffer& x, const Settings& 
     if (total != nullptr) weight = weight / MakeLoad(total, {o});
     return To(work, weight) * Read(x, std::move(place));
   };
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   shape[axis.dim] = axis.out;
   if (neighbours.taps > kUnrolledTapsMax) {
     return builder.Reduce("resize", work, shape, {neighbours.taps}, ir::Reduction::kSum,
@@ -287,12 +288,20 @@ absl::StatusOr<std::vector<double>> NumbersPerAxis(const OpArgs& args, size_t i,
   return numbers;
 }
 
+// Only the part of the axis between crop_start and crop_end is resized; that is all of it, except for
+// tf_crop_and_resize.
 absl::Status SetScales(std::vector<Axis>& axes, const std::vector<double>& scales) {
   for (size_t k = 0; k < axes.size(); ++k) {
+    Axis& axis = axes[k];
     if (!(scales[k] > 0) || scales[k] > 1e6)
       return Malformed(fmt::format("a scale of {} is not allowed; scales must be positive and at most 1e6", scales[k]));
-    axes[k].scale = static_cast<float>(scales[k]);
-    axes[k].out = static_cast<int64_t>(std::floor(static_cast<float>(axes[k].in) * axes[k].scale));
+    axis.scale = static_cast<float>(scales[k]);
+    const float out = std::floor(static_cast<float>(axis.in) * (axis.crop_end - axis.crop_start) * axis.scale);
+    if (!(out >= 0) || out >= static_cast<float>(kDimensionMax)) {
+      return Malformed(fmt::format("scale {} of a region from {} to {} gives no valid size", scales[k], axis.crop_start,
+                                   axis.crop_end));
+    }
+    axis.out = static_cast<int64_t>(out);
   }
   return absl::OkStatus();
 }
@@ -326,34 +335,95 @@ struct ResizeInputs {
   size_t roi, scales, sizes;
 };
 
-absl::StatusOr<std::vector<Axis>> ReadResizedAxes(const OpArgs& args, const ResizeInputs& inputs) {
-  const Buffer& x = args.inputs[0];
-  Dims dims(Rank(x));
+// The dimensions that the node's numbers are for, counted from the front.
+absl::StatusOr<Dims> ResizedDimensions(const OpArgs& args) {
+  const auto rank = static_cast<int64_t>(Rank(args.inputs[0]));
+  Dims dims(static_cast<size_t>(rank));
   std::iota(dims.begin(), dims.end(), 0);
   dims = args.Ints("axes", dims);
-  HONE_RETURN_IF_ERROR(NormalizeAxes(dims, Rank(x)).status());
+  HONE_RETURN_IF_ERROR(NormalizeAxes(dims, static_cast<size_t>(rank)).status());
+  for (int64_t& dim : dims) dim = dim < 0 ? dim + rank : dim;
+  return dims;
+}
+
+// The scales from the attribute or the input; empty if there are none.
+absl::StatusOr<std::vector<double>> ReadScales(const OpArgs& args, size_t input, size_t count) {
+  HONE_ASSIGN_OR_RETURN(std::vector<double> scales, NumbersPerAxis(args, input, count));
+  if (const auto* attribute = FindAttribute<std::vector<double>>(args, "scales", "a list of floats")) {
+    if (attribute->size() != count) return Malformed("attribute scales does not fit the rank");
+    scales = *attribute;
+  }
+  return scales;
+}
+
+absl::StatusOr<std::vector<Axis>> ReadResizedAxes(const OpArgs& args, const ResizeInputs& inputs) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(const Dims dims, ResizedDimensions(args));
   std::vector<Axis> axes;
   for (int64_t dim : dims) {
     Axis axis;
-    axis.dim = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(Rank(x)) : dim);
-    axis.in = axis.out = x->shape[axis.dim];
+    axis.dim = static_cast<size_t>(dim);
+    HONE_ASSIGN_OR_RETURN(axis.in, FixedSize(x->shape[axis.dim], "a resized dimension"));
+    axis.out = axis.in;
     axes.push_back(axis);
   }
-  HONE_ASSIGN_OR_RETURN(std::vector<double> scales, NumbersPerAxis(args, inputs.scales, axes.size()));
-  if (const auto* attribute = FindAttribute<std::vector<double>>(args, "scales", "a list of floats")) {
-    if (attribute->size() != axes.size()) return Malformed("attribute scales does not fit the rank");
-    scales = *attribute;
-  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> scales, ReadScales(args, inputs.scales, axes.size()));
   HONE_ASSIGN_OR_RETURN(std::vector<double> sizes, NumbersPerAxis(args, inputs.sizes, axes.size()));
   HONE_ASSIGN_OR_RETURN(std::vector<double> roi, NumbersPerAxis(args, inputs.roi, 2 * axes.size()));
   if (scales.empty() == sizes.empty() && !axes.empty()) return Malformed("either scales or sizes must be given");
-  if (!scales.empty()) HONE_RETURN_IF_ERROR(SetScales(axes, scales));
-  if (!sizes.empty()) HONE_RETURN_IF_ERROR(SetSizes(args, axes, sizes));
   for (size_t k = 0; k < axes.size() && !roi.empty(); ++k) {
     axes[k].crop_start = static_cast<float>(roi[k]);
     axes[k].crop_end = static_cast<float>(roi[axes.size() + k]);
   }
+  if (!scales.empty()) HONE_RETURN_IF_ERROR(SetScales(axes, scales));
+  if (!sizes.empty()) HONE_RETURN_IF_ERROR(SetSizes(args, axes, sizes));
   return axes;
+}
+
+// Whether a size of the input or of the output is open.
+bool IsOpen(const OpArgs& args, const ResizeInputs& inputs) {
+  const bool open_output = inputs.sizes < args.elements.size() && args.elements[inputs.sizes] != nullptr;
+  return open_output || !ir::IsFixed(args.inputs[0]->shape);
+}
+
+// The dimensions that change.
+absl::StatusOr<std::vector<OpenAxis>> ReadOpenAxes(const OpArgs& args, const ResizeInputs& inputs) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(const Dims dims, ResizedDimensions(args));
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> scales, ReadScales(args, inputs.scales, dims.size()));
+  Shape sizes;
+  if (scales.empty()) {
+    HONE_ASSIGN_OR_RETURN(sizes, args.ConstantSizes(inputs.sizes));
+    if (sizes.size() != dims.size()) return Malformed("the sizes do not fit the rank");
+  }
+  std::vector<OpenAxis> axes;
+  for (size_t k = 0; k < dims.size(); ++k) {
+    OpenAxis axis{.dim = static_cast<size_t>(dims[k]), .in = x->shape[static_cast<size_t>(dims[k])], .out = 0};
+    if (!scales.empty()) {
+      if (!(scales[k] > 0)) return Malformed(fmt::format("a scale of {} is not allowed", scales[k]));
+      axis.scale = static_cast<float>(scales[k]);
+      HONE_ASSIGN_OR_RETURN(axis.out, ScaledSize(axis.in, *axis.scale));
+    } else {
+      axis.out = sizes[k];
+    }
+    if (axis.in.min() < 1 || axis.out.min() < 0) return Malformed("a resized dimension may be empty");
+    if (axis.out != axis.in || axis.scale.value_or(1) != 1) axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+OpResult ResizeOpen(const OpArgs& args, StageBuilder& builder, const Settings& settings, const ResizeInputs& inputs) {
+  const bool stretch = args.String("keep_aspect_ratio_policy", "stretch") == "stretch";
+  const bool linear_floats = settings.mode == Mode::kLinear && ir::IsFloat(args.inputs[0]->dtype);
+  if (!stretch || settings.antialias || settings.exclude_outside || settings.transform == "tf_crop_and_resize" ||
+      (settings.mode != Mode::kNearest && !linear_floats)) {
+    return Unsupported(
+        "with open sizes only modes nearest and linear are supported, without antialias, "
+        "exclude_outside, aspect ratios and cropping; give the model fixed shapes with --shape");
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<OpenAxis> axes, ReadOpenAxes(args, inputs));
+  const OpenResize resize{settings.mode == Mode::kNearest, settings.transform, settings.rounding};
+  return Buffers{EmitOpenResize(builder, args.inputs[0], resize, axes)};
 }
 
 OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInputs& inputs) {
@@ -361,6 +431,7 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
   if (settings.mode != Mode::kNearest && args.inputs[0]->dtype == DType::kBool) {
     return Malformed("input 0 is bool, which only mode nearest can resize");
   }
+  if (IsOpen(args, inputs)) return ResizeOpen(args, builder, settings, inputs);
   const bool crop = settings.transform == "tf_crop_and_resize";
   ResizeInputs used = inputs;
   if (!crop) used.roi = std::numeric_limits<size_t>::max();  // other transformations ignore roi, constant or not
@@ -381,7 +452,7 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
     changed.push_back(axis);
   }
   if (changed.empty()) return Buffers{x};
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   for (const Axis& axis : changed) shape[axis.dim] = axis.out;
   if (Product(shape) == 0) {
     return Buffers{Map(builder, "empty", x->dtype, shape, [&](Indices) { return Number(ComputeType(x->dtype), 0); })};

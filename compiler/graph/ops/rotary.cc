@@ -27,10 +27,11 @@ absl::StatusOr<Turning> ReadTurning(const OpArgs& args) {
   if (Rank(x) != 3 && Rank(x) != 4) return Malformed("input 0 must have 3 or 4 dimensions");
   Turning turning{.split = Rank(x) == 4, .neighbours = args.Int("interleaved", 0) != 0, .size = 0, .turned = 0};
   const int64_t heads = turning.split ? 1 : args.Int("num_heads", 0);
-  if (heads < 1 || x->shape.back() % heads != 0) {
+  if (heads < 1 || !Divides(heads, x->shape.back())) {
     return Malformed(fmt::format("attribute num_heads is {}; it must divide the last dimension", heads));
   }
-  turning.size = x->shape.back() / heads;
+  HONE_ASSIGN_OR_RETURN(const int64_t width, FixedSize(x->shape.back(), "the last dimension"));
+  turning.size = width / heads;
   turning.turned = args.Int("rotary_embedding_dim", 0);
   if (turning.turned == 0) turning.turned = turning.size;
   if (turning.turned < 0 || turning.turned > turning.size || turning.turned % 2 != 0) {
@@ -43,9 +44,9 @@ absl::StatusOr<Turning> ReadTurning(const OpArgs& args) {
 // Angles are given per batch entry and position, or as a table indexed by position ids (input 3).
 absl::Status CheckAngles(const OpArgs& args, const Turning& turning) {
   const Buffer& x = args.inputs[0];
-  const Dims positions = {x->shape[0], x->shape[turning.PositionAxis()]};
-  const Dims& shape = args.inputs[1]->shape;
-  Dims wanted = {positions[0], positions[1], turning.Pairs()};
+  const Shape positions = {x->shape[0], x->shape[turning.PositionAxis()]};
+  const Shape& shape = args.inputs[1]->shape;
+  Shape wanted = {positions[0], positions[1], turning.Pairs()};
   if (args.Has(3)) {
     if (args.inputs[3]->shape != positions || !ir::IsInt(args.inputs[3]->dtype)) {
       return Malformed("the position ids (input 3) must be one integer per entry of the batch and position");
@@ -94,7 +95,8 @@ OpResult RotaryEmbedding(const OpArgs& args, StageBuilder& builder) {
 void PositionIdRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 3) return;
   *low = 0;
-  *high = args.inputs[1]->shape.empty() ? 0 : static_cast<double>(std::max<int64_t>(args.inputs[1]->shape[0] - 1, 0));
+  *high =
+      args.inputs[1]->shape.empty() ? 0 : static_cast<double>(std::max<int64_t>(args.inputs[1]->shape[0].max() - 1, 0));
 }
 
 constexpr OpDef kRotaryOps[] = {

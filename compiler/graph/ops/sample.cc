@@ -52,21 +52,21 @@ absl::StatusOr<Grid> ReadGrid(const OpArgs& args) {
 }
 
 // Maps x into the image of `extent` elements by the padding mode; mode zeros leaves it unchanged.
-Expr PadCoordinate(const Grid& grid, const Expr& x, int64_t extent) {
+Expr PadCoordinate(const Grid& grid, const Expr& x, const Size& extent) {
   if (grid.padding == GridPadding::kZeros) return x;
-  const double last = static_cast<double>(extent - 1);
+  const Expr last = Number(x.type().dtype, extent - 1);
   Expr folded = x;
   if (grid.padding == GridPadding::kReflection) {
     const double low = grid.align_corners ? 0 : -0.5;
-    const double span = grid.align_corners ? last : last + 1;
+    const Size span = grid.align_corners ? extent - 1 : extent;
     if (span == 0) return Like(x, 0);
-    // A triangle wave of period 2 * span.
-    Expr period = Like(x, 2 * span);
+    // A triangle wave of period 2 * span. A span of 0 counts as 1, because division by 0 has no result.
+    Expr period = Number(x.type().dtype, 2 * Max(span, 1));
     Expr phase = x - Like(x, low);
     phase = phase - Floor(phase / period) * period;
     folded = Min(phase, period - phase) + Like(x, low);
   }
-  return Min(Max(folded, Like(x, 0)), Like(x, last));
+  return Min(Max(folded, Like(x, 0)), last);
 }
 
 // The element at integral (float) coordinates; 0 outside the image.
@@ -74,9 +74,9 @@ Expr Pixel(const Grid& grid, const Buffer& x, Indices i, const Exprs& coordinate
   Exprs place = {i[0], i[1]};
   Expr inside;
   for (size_t d = 0; d < coordinates.size(); ++d) {
-    const int64_t extent = x->shape[2 + d];
-    Expr here = coordinates[d] >= Like(coordinates[d], 0) &&
-                coordinates[d] <= Like(coordinates[d], static_cast<double>(extent - 1));
+    const Size extent = x->shape[2 + d];
+    Expr here =
+        coordinates[d] >= Like(coordinates[d], 0) && coordinates[d] <= Number(coordinates[d].type().dtype, extent - 1);
     inside = inside.defined() ? inside && here : here;
     place.push_back(Min(Max(Index(coordinates[d]), Expr(0)), Expr(extent - 1)));  // NaN is mapped inside as well
   }
@@ -118,17 +118,20 @@ Expr Interpolate(const Grid& grid, const Buffer& x, Indices i, const Exprs& posi
 // The sampling positions in elements, outermost dimension first; the same for all channels. If padding does not apply
 // to each tap, it is applied to the position here.
 Buffer EmitPositions(StageBuilder& builder, const Grid& grid, const Buffer& x, const Buffer& places, DType work) {
-  const int64_t space = places->shape.back();
+  const int64_t space = places->shape.back().value();
   return builder.Compute("positions", work, places->shape, [&](Indices i) {
     Exprs values;
     for (int64_t d = 0; d < space; ++d) {
       Exprs source(i.begin(), i.end());
       source.back() = Expr(space - 1 - d);  // the grid has x before y
       Expr g = ReadAs(work, places, std::move(source));
-      const int64_t size = x->shape[static_cast<size_t>(2 + d)];
-      const double extent = static_cast<double>(size);
-      Expr place = grid.align_corners ? (g + Like(g, 1)) * Like(g, (extent - 1) / 2)
-                                      : ((g + Like(g, 1)) * Like(g, extent) - Like(g, 1)) * Like(g, 0.5);
+      const Size size = x->shape[static_cast<size_t>(2 + d)];
+      const auto scaled = [&](const Size& value, double factor) {
+        if (value.IsFixed()) return Like(g, static_cast<double>(value.value()) * factor);
+        return Number(work, value) * Like(g, factor);
+      };
+      Expr place = grid.align_corners ? (g + Like(g, 1)) * scaled(size - 1, 0.5)
+                                      : ((g + Like(g, 1)) * scaled(size, 1) - Like(g, 1)) * Like(g, 0.5);
       if (grid.interpolation != Interpolation::kCubic) place = PadCoordinate(grid, place, size);
       if (grid.interpolation == Interpolation::kNearest) place = MakeUnary(ir::UnaryOp::kRound, place);
       values.push_back(place);
@@ -147,7 +150,7 @@ OpResult GridSample(const OpArgs& args, StageBuilder& builder) {
     return Malformed("the grid (input 1) must be [batch, place..., coordinates] to match input 0");
   }
   if (Product(x->shape) == 0 && Product(places->shape) != 0) return Malformed("input 0 has no elements to read");
-  Dims shape = {x->shape[0], x->shape[1]};
+  Shape shape = {x->shape[0], x->shape[1]};
   shape.insert(shape.end(), places->shape.begin() + 1, places->shape.end() - 1);
   const DType work = x->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   Buffer positions = EmitPositions(builder, grid, x, places, work);
@@ -178,7 +181,7 @@ absl::StatusOr<Roi> ReadRoi(const OpArgs& args) {
   if (Rank(rois) != 2 || rois->shape[1] != 4 || rois->dtype != x->dtype) {
     return Malformed("the regions (input 1) must be [regions, 4], of the type of input 0");
   }
-  if (args.inputs[2]->shape != Dims{rois->shape[0]} || !ir::IsInt(args.inputs[2]->dtype)) {
+  if (args.inputs[2]->shape != Shape{rois->shape[0]} || !ir::IsInt(args.inputs[2]->dtype)) {
     return Malformed("the batch indices (input 2) must be one integer per region");
   }
   if (Product(x->shape) == 0) return Malformed("input 0 has no elements to read");
@@ -208,20 +211,21 @@ struct Sample {
   Expr low, high, fraction, inside;
 };
 
-Sample SampleAt(const Expr& coordinate, int64_t extent) {
-  const Expr last = Like(coordinate, static_cast<double>(extent - 1));
+Sample SampleAt(const Expr& coordinate, const Size& extent) {
+  const DType dtype = coordinate.type().dtype;
+  const Expr last = Number(dtype, extent - 1);
   Expr clamped = Min(Max(coordinate, Like(coordinate, 0)), last);
   Expr base = Floor(clamped);
   Sample sample;
   sample.low = Min(Max(Index(base), Expr(0)), Expr(extent - 1));
   sample.high = Min(sample.low + Expr(1), Expr(extent - 1));
   sample.fraction = clamped - base;
-  sample.inside = coordinate >= Like(coordinate, -1) && coordinate <= Like(coordinate, static_cast<double>(extent));
+  sample.inside = coordinate >= Like(coordinate, -1) && coordinate <= Number(dtype, extent);
   return sample;
 }
 
-// mode=max: the largest of the interpolated samples, as the text of the specification says. ONNX's later tests and ONNX
-// Runtime instead take the largest of the four neighbours, each multiplied by its weight.
+// Mode avg is the mean of the interpolated samples. Mode max is the largest neighbour of any sample, each multiplied by
+// its weight, as in ONNX's reference and test cases and in ONNX Runtime.
 OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Roi roi, ReadRoi(args));
   const Buffer& x = args.inputs[0];
@@ -241,7 +245,7 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
     Expr step = (To(wide, sample) + Number(wide, 0.5)) / Number(wide, static_cast<double>(roi.samples));
     return edge(corner) + (To(wide, bin) + step) * size;
   };
-  const Dims shape = {rois->shape[0], x->shape[1], roi.height, roi.width};
+  const Shape shape = {rois->shape[0], x->shape[1], roi.height, roi.width};
   Buffer combined = builder.Reduce(
       "samples", wide, shape, {roi.samples, roi.samples}, mode == "avg" ? Reduction::kSum : Reduction::kMax,
       [&](Indices i, Indices r) {
@@ -250,9 +254,11 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
         Expr batch = ReadIndex(args.inputs[2], {i[0]}, x->shape[0]);
         auto read = [&](const Expr& row, const Expr& col) { return Read(x, {batch, i[1], row, col}); };
         const Expr one = Number(wide, 1);
-        Expr top = read(y.low, column.low) * (one - column.fraction) + read(y.low, column.high) * column.fraction;
-        Expr bottom = read(y.high, column.low) * (one - column.fraction) + read(y.high, column.high) * column.fraction;
-        Expr value = top * (one - y.fraction) + bottom * y.fraction;
+        const auto join = [&](Expr a, Expr b) { return mode == "avg" ? a + b : Max(a, b); };
+        Expr top = join(read(y.low, column.low) * (one - column.fraction), read(y.low, column.high) * column.fraction);
+        Expr bottom =
+            join(read(y.high, column.low) * (one - column.fraction), read(y.high, column.high) * column.fraction);
+        Expr value = join(top * (one - y.fraction), bottom * y.fraction);
         return MakeSelect(y.inside && column.inside, value, Number(wide, 0));
       });
   const double count = mode == "avg" ? static_cast<double>(roi.samples) * static_cast<double>(roi.samples) : 1;
@@ -264,9 +270,10 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
 void RegionRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input == 0) return;
   *low = 0;
-  const Dims& shape = args.inputs[0]->shape;
+  const Shape& shape = args.inputs[0]->shape;
   if (shape.size() != 4) return;
-  *high = static_cast<double>(input == 1 ? std::min(shape[2], shape[3]) : std::max<int64_t>(shape[0] - 1, 0));
+  *high = static_cast<double>(input == 1 ? std::min(shape[2].max(), shape[3].max())
+                                         : std::max<int64_t>(shape[0].max() - 1, 0));
 }
 
 constexpr OpDef kSampleOps[] = {

@@ -34,7 +34,7 @@ absl::StatusOr<Reduction> ReadReduction(const OpArgs& args) {
 // The updates that may hit an element: the index space `extents` to search, a predicate for the ones that hit, and the
 // value of each. A hit depends on the element's first `indexed` dimensions only.
 struct Updates {
-  Dims extents;
+  Shape extents;
   size_t indexed;
   std::function<Expr(Indices element, Indices update)> hits;
   std::function<Expr(Indices element, Indices update)> value;  // in compute type
@@ -42,22 +42,22 @@ struct Updates {
   // own. Null if updates cannot be grouped into such lines.
   Buffer places;
   size_t axis = 0;
-  int64_t count = 0;
+  Size count = 0;
   // Convert between an element's indices and those of `places`: the axes of `places` with the place at `axis`, then
   // axes that only the values have. to_element is the inverse; its result is for `value`, which reads only those axes
   // of the indexed dimensions.
   std::function<Exprs(Indices element)> to_line;
   std::function<Exprs(Indices line)> to_element;
-  Dims line;  // extents of the line space, with the number of updates at `axis`
+  Shape line;  // extents of the line space, with the number of updates at `axis`
 };
 
 // Returns true if comparing all elements with all updates takes longer than sorting the updates. Sorting costs about
 // fifty stages plus 1,500 comparisons per update.
-bool ShouldSort(const Updates& updates, int64_t elements) {
+bool ShouldSort(const Updates& updates, const Size& elements) {
   constexpr int64_t kStages = int64_t{1} << 26, kOfOne = 1500, kMost = int64_t{1} << 24;
   if (updates.places == nullptr || ir::SizeOf(updates.places->dtype) > 4) return false;
-  const int64_t searched = Product(updates.extents), sorted = Product(updates.places->shape);
-  return sorted <= kMost && elements > (kStages + kOfOne * sorted) / searched;
+  const int64_t searched = Product(updates.extents).max(), sorted = Product(updates.places->shape).max();
+  return sorted <= kMost && elements.max() > (kStages + kOfOne * sorted) / searched;
 }
 
 // The updates sorted by place, and the start of each place's updates.
@@ -83,7 +83,7 @@ SortedUpdates SortUpdates(StageBuilder& builder, const Updates& updates) {
 Buffer FindLast(StageBuilder& builder, const Buffer& data, const Updates& updates) {
   const DType narrow = NarrowestIndex(Product(updates.extents));
   const auto indexed = static_cast<std::ptrdiff_t>(updates.indexed);
-  const Dims places(data->shape.begin(), data->shape.begin() + indexed);
+  const Shape places(data->shape.begin(), data->shape.begin() + indexed);
   if (ShouldSort(updates, Product(places))) {
     const SortedUpdates sorted = SortUpdates(builder, updates);
     return builder.Compute("last", narrow, places, [&](Indices i) {
@@ -118,15 +118,15 @@ Buffer CombineSorted(StageBuilder& builder, const Buffer& data, const Updates& u
   const Expr nothing = ir::Identity(reduction, {wide, 1});
   const SortedUpdates sorted = SortUpdates(builder, updates);
   const size_t a = updates.axis;
-  Dims shape = updates.line;
+  Shape shape = updates.line;
   shape[a] = sorted.order.Length();
   Buffers levels = {builder.Compute("sorted", wide, shape, [&](Indices i) {
     const Expr update = sorted.order.PlaceAt(i.first(Rank(sorted.first)), i[a]);
     const Expr value = updates.value(updates.to_element(i), Unflatten(update, updates.extents));
     return MakeSelect(i[a] < Expr(Product(updates.extents)), value, nothing);
   })};
-  while (shape[a] > 1) {
-    shape[a] /= 2;
+  for (int64_t nodes = sorted.order.Length() / 2; nodes >= 1; nodes /= 2) {
+    shape[a] = nodes;
     levels.push_back(builder.Compute("pairs", wide, shape, [&](Indices i) {
       Exprs left(i.begin(), i.end()), right = left;
       left[a] = i[a] * Expr(2);
@@ -195,10 +195,10 @@ OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
     return Malformed("indices and updates must be of one shape, of the rank of input 0");
   }
   HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {data->shape[a]}));
-  Dims rest = indices->shape;
+  Shape rest = indices->shape;
   rest[a] = data->shape[a];
   for (size_t d = 0; d < Rank(data); ++d) {
-    if (rest[d] > data->shape[d])
+    if (!AlwaysAtMost(rest[d], data->shape[d]))
       return Malformed(fmt::format("dimension {} of the indices is larger than that of input 0", d));
   }
   // Only updates on the element's own line along the axis can hit it.
@@ -241,22 +241,24 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckScatter(args));
   const Buffer& data = args.inputs[0];
   const Buffer& indices = args.inputs[1];
-  if (Rank(indices) < 1 || indices->shape.back() > static_cast<int64_t>(Rank(data))) {
+  if (Rank(indices) < 1 || !AlwaysAtMost(indices->shape.back(), Rank(data))) {
     return Malformed("the index tuples (last dimension of input 1) are longer than the rank of input 0");
   }
-  const size_t depth = static_cast<size_t>(indices->shape.back());
+  HONE_ASSIGN_OR_RETURN(const int64_t indices_per_tuple,
+                        FixedSize(indices->shape.back(), "the number of indices in a tuple"));
+  const size_t depth = static_cast<size_t>(indices_per_tuple);
   const auto indexed_end = data->shape.begin() + static_cast<std::ptrdiff_t>(depth);
-  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {data->shape.begin(), indexed_end}));
-  Dims shape(indices->shape.begin(), indices->shape.end() - 1);
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, Shape(data->shape.begin(), indexed_end)));
+  Shape shape(indices->shape.begin(), indices->shape.end() - 1);
   Updates updates;
-  updates.extents = shape.empty() ? Dims{1} : shape;
+  updates.extents = shape.empty() ? Shape{1} : shape;
   updates.indexed = depth;
   const size_t tuple_rank = shape.size();
   shape.insert(shape.end(), indexed_end, data->shape.end());
   if (args.inputs[2]->shape != shape)
     return Malformed("the shape of the updates (input 2) does not fit inputs 0 and 1");
   // Each place as one row-major number among those that tuples can address.
-  const Dims named(data->shape.begin(), indexed_end);
+  const Shape named(data->shape.begin(), indexed_end);
   const DType narrow = NarrowestIndex(Product(named));
   const Buffer places = Map(builder, "place", narrow, updates.extents, [&](Indices u) {
     Exprs tuple(u.begin(), u.begin() + static_cast<std::ptrdiff_t>(tuple_rank)), place;
@@ -275,7 +277,7 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
     source.insert(source.end(), i.begin() + static_cast<std::ptrdiff_t>(depth), i.end());
     return Read(args.inputs[2], std::move(source));
   };
-  const int64_t searched = Product(updates.extents);
+  const Size searched = Product(updates.extents);
   updates.places = Map(builder, "place", narrow, {searched},
                        [&](Indices u) { return Read(places, Unflatten(u[0], updates.extents)); });
   updates.count = Product(named);
@@ -296,8 +298,9 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
 
 void ScatteredIndexRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 1) return;
-  const Dims& shape = args.inputs[0]->shape;
-  const int64_t extent = shape.empty() ? 1 : *std::min_element(shape.begin(), shape.end());
+  const Shape& shape = args.inputs[0]->shape;
+  int64_t extent = shape.empty() ? 1 : shape.front().max();
+  for (const Size& size : shape) extent = std::min(extent, size.max());
   *low = 0;
   *high = static_cast<double>(std::max<int64_t>(extent - 1, 0));
 }

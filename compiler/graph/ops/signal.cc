@@ -33,7 +33,7 @@ class Waves {
       if (components == 1) return real;
       return MakeSelect(Equals(component, Expr(0)), real, MakeSelect(Equals(part, Expr(0)), Negate(sine), cosine));
     };
-    const Dims shape = is_matrix_ ? Dims{components, points, bins, 2} : Dims{components, length, 2};
+    const Shape shape = is_matrix_ ? Shape{components, points, bins, 2} : Shape{components, length, 2};
     buffer_ = builder.Compute("waves", DType::kFloat64, shape, [&](Indices i) {
       return is_matrix_ ? wave(i[0], FloorMod(i[1] * i[2], Expr(length)), i[3]) : wave(i[0], i[1], i[2]);
     });
@@ -63,13 +63,16 @@ struct Transform {
   size_t axis = 1;
   int64_t length = 0;
   bool inverse = false, onesided = false;
-  int64_t bins() const { return onesided ? length / 2 + 1 : length; }
+  // One side of a spectrum has the bins that determine the others of a real signal. An inverse transform reads it, and
+  // its result is real.
+  bool IsToReal() const { return inverse && onesided; }
+  int64_t bins() const { return onesided && !inverse ? length / 2 + 1 : length; }
 };
 
 // The axis is an attribute (default 1) before opset 20, and an input (default -2) since.
 absl::StatusOr<Transform> ReadTransform(const OpArgs& args) {
   const Buffer& x = args.inputs[0];
-  if (Rank(x) < 2 || x->shape.back() < 1 || x->shape.back() > 2) {
+  if (Rank(x) < 2 || (x->shape.back() != 1 && x->shape.back() != 2)) {
     return Malformed("the last dimension of input 0 must be 1 (real) or 2 (complex)");
   }
   int64_t axis = args.Int("axis", args.node.opset >= 20 ? -2 : 1);
@@ -81,59 +84,87 @@ absl::StatusOr<Transform> ReadTransform(const OpArgs& args) {
   if (axis + 1 == static_cast<int64_t>(Rank(x)))
     return Malformed("the axis must not be the last, which holds the real and imaginary parts");
   transform.axis = static_cast<size_t>(axis);
-  transform.length = x->shape[transform.axis];
+  transform.inverse = args.Int("inverse", 0) != 0;
+  transform.onesided = args.Int("onesided", 0) != 0;
+  if (transform.IsToReal() && x->shape.back() != 2) {
+    return Malformed("a one-sided inverse transform needs complex numbers in input 0");
+  }
+  HONE_ASSIGN_OR_RETURN(const int64_t bins, FixedSize(x->shape[transform.axis], "the transformed dimension"));
+  transform.length = transform.IsToReal() ? 2 * (bins - 1) : bins;
   if (args.Has(1)) {
     HONE_ASSIGN_OR_RETURN(transform.length, OneInt(args, 1));
   }
   if (transform.length < 1)
     return Malformed(fmt::format("the transform has {} points; it must have 1 or more", transform.length));
-  transform.inverse = args.Int("inverse", 0) != 0;
-  transform.onesided = args.Int("onesided", 0) != 0;
-  if (transform.inverse && transform.onesided) return Unsupported("a one-sided inverse transform is not supported");
   return transform;
+}
+
+// The inverse transform of one side of a spectrum: every bin with a mirror image on the other side counts twice.
+Buffer EmitToReal(StageBuilder& builder, const Buffer& x, const Transform& transform) {
+  const DType wide = DType::kFloat64;
+  const int64_t length = transform.length, bins = std::min(length / 2 + 1, x->shape[transform.axis].value());
+  const Waves waves(builder, length, bins, length, 2, true);
+  Shape shape = x->shape;
+  shape[transform.axis] = length;
+  shape.back() = 1;
+  return Reduce(builder, "dft", wide, shape, {bins, 2}, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs source(i.begin(), i.end());
+    source[transform.axis] = r[0];
+    source.back() = r[1];
+    const Expr single = Equals(r[0], Expr(0)) || Equals(r[0] * Expr(2), Expr(length));
+    const Expr value = ReadAs(wide, x, source) * waves.At(r[1], r[0], i[transform.axis], Expr(0));
+    return value * MakeSelect(single, Number(wide, 1), Number(wide, 2));
+  });
+}
+
+Buffer EmitToComplex(StageBuilder& builder, const Buffer& x, const Transform& transform) {
+  const DType wide = DType::kFloat64;
+  const int64_t points = std::min(transform.length, x->shape[transform.axis].value());  // the others are 0
+  const int64_t components = x->shape.back().value();
+  const Waves waves(builder, transform.length, points, transform.bins(), components, transform.inverse);
+  Shape shape = x->shape;
+  shape[transform.axis] = transform.bins();
+  shape.back() = 2;
+  return Reduce(builder, "dft", wide, shape, {points, components}, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs source(i.begin(), i.end());
+    source[transform.axis] = r[0];
+    source.back() = r[1];
+    return ReadAs(wide, x, source) * waves.At(r[1], r[0], i[transform.axis], i[i.size() - 1]);
+  });
 }
 
 OpResult Dft(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Transform transform, ReadTransform(args));
   const Buffer& x = args.inputs[0];
   const DType wide = DType::kFloat64;
-  const int64_t points = std::min(transform.length, x->shape[transform.axis]);  // the others are 0
-  const int64_t components = x->shape.back();
-  const Waves waves(builder, transform.length, points, transform.bins(), components, transform.inverse);
-  Dims shape = x->shape;
-  shape[transform.axis] = transform.bins();
-  shape.back() = 2;
-  Buffer sum = Reduce(builder, "dft", wide, shape, {points, components}, Reduction::kSum, [&](Indices i, Indices r) {
-    Exprs source(i.begin(), i.end());
-    source[transform.axis] = r[0];
-    source.back() = r[1];
-    return ReadAs(wide, x, source) * waves.At(r[1], r[0], i[transform.axis], i[i.size() - 1]);
-  });
+  const Buffer sum = transform.IsToReal() ? EmitToReal(builder, x, transform) : EmitToComplex(builder, x, transform);
   const double divisor = transform.inverse ? static_cast<double>(transform.length) : 1;
   return Buffers{
-      Map(builder, "scale", x->dtype, shape, [&](Indices i) { return ReadHere(sum, i) / Number(wide, divisor); })};
+      Map(builder, "scale", x->dtype, sum->shape, [&](Indices i) { return ReadHere(sum, i) / Number(wide, divisor); })};
 }
 
 // STFT, transforms of overlapping windows: [batch, length, 1 or 2] to [batch, frames, bins, 2].
 OpResult Stft(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
-  if (Rank(x) != 3 || x->shape[2] < 1 || x->shape[2] > 2) return Malformed("input 0 must be [batch, length, 1 or 2]");
+  if (Rank(x) != 3 || (x->shape[2] != 1 && x->shape[2] != 2))
+    return Malformed("input 0 must be [batch, length, 1 or 2]");
   HONE_ASSIGN_OR_RETURN(int64_t step, OneInt(args, 1));
   int64_t length = args.Has(2) ? ir::NumElements(*args.inputs[2]) : 0;
   if (args.Has(3)) {
     HONE_ASSIGN_OR_RETURN(length, OneInt(args, 3));
   }
-  if (step < 1 || length < 1 || length > x->shape[1]) {
+  if (step < 1 || length < 1 || !AlwaysAtMost(length, x->shape[1])) {
     return Malformed(fmt::format("frames of {} every {} do not fit a signal of {}", length, step, x->shape[1]));
   }
-  if (args.Has(2) && (args.inputs[2]->shape != Dims{length} || !ir::IsFloat(args.inputs[2]->dtype))) {
+  if (args.Has(2) && (args.inputs[2]->shape != Shape{length} || !ir::IsFloat(args.inputs[2]->dtype))) {
     return Malformed("the window (input 2) must have one float per element of a frame");
   }
-  const int64_t components = x->shape[2];
+  const int64_t components = x->shape[2].value();
   const bool onesided = args.Int("onesided", 1) != 0 && components == 1;
   const DType wide = DType::kFloat64;
-  const Dims shape = {x->shape[0], (x->shape[1] - length) / step + 1, onesided ? length / 2 + 1 : length, 2};
-  const Waves waves(builder, length, length, shape[2], components, false);
+  const int64_t bins = onesided ? length / 2 + 1 : length;
+  const Shape shape = {x->shape[0], (x->shape[1] - length) / step + 1, bins, 2};
+  const Waves waves(builder, length, length, bins, components, false);
   Buffer signal = x;
   if (args.Has(2)) {
     signal = builder.Compute("windowed", wide, {x->shape[0], shape[1], length, components}, [&](Indices i) {

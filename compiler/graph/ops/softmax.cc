@@ -46,11 +46,31 @@ Shifted EmitShifted(StageBuilder& builder, const Buffer& x, const Dims& axes) {
 
 }  // namespace
 
-Buffer EmitLogSoftmax(StageBuilder& builder, const Buffer& x, const Dims& axes) {
-  const Shifted shifted = EmitShifted(builder, x, axes);
-  return Map(builder, "log_softmax", x->dtype, x->shape, [&](Indices i) {
-    return ReadHere(x, i) - ReadBroadcast(shifted.top, i) - Apply(Intrinsic::kLog, ReadBroadcast(shifted.sum, i));
+Buffer EmitLogOfExpSum(StageBuilder& builder, const StageBuilder::Body& x, const Buffer& top, const Shape& shape,
+                       const Dims& axes) {
+  const DType wide = top->dtype;
+  const auto sum = [&](std::string_view hint, const Expr& of_maximum, const std::function<Expr(Expr)>& of_others) {
+    return ReduceOver(builder, hint, wide, shape, axes, true, Reduction::kSum, [&](Indices i) {
+      const Expr value = x(i), maximum = ReadBroadcast(top, i);
+      return MakeSelect(Equals(value, maximum), of_maximum, of_others(value - maximum));
+    });
+  };
+  const Expr zero = Number(wide, 0);
+  const Buffer count = sum("count", Number(wide, 1), [&](const Expr&) { return zero; });
+  const Buffer rest = sum("rest", zero, [](Expr distance) { return Apply(Intrinsic::kExp, std::move(distance)); });
+  return Map(builder, "log_sum", wide, count->shape, [&](Indices i) {
+    const Expr all = ReadHere(count, i) + ReadHere(rest, i), lost = ReadHere(rest, i) - (all - ReadHere(count, i));
+    const Expr nothing = ReadHere(top, i) - ReadHere(top, i);  // 0, or NaN if the maximum is infinite
+    return Apply(Intrinsic::kLog, all) + lost / all + nothing;
   });
+}
+
+Buffer EmitLogSoftmax(StageBuilder& builder, const Buffer& x, const Dims& axes) {
+  const auto read = [&](Indices i) { return ReadHere(x, i); };
+  const Buffer top = ReduceOver(builder, "max", ComputeType(x->dtype), x->shape, axes, true, Reduction::kMax, read);
+  const Buffer log_sum = EmitLogOfExpSum(builder, read, top, x->shape, axes);
+  return Map(builder, "log_softmax", x->dtype, x->shape,
+             [&](Indices i) { return read(i) - ReadBroadcast(top, i) - ReadBroadcast(log_sum, i); });
 }
 
 namespace {
@@ -77,7 +97,7 @@ OpResult Hardmax(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(x->dtype);
   auto read = [&](Indices i) { return ReadHere(x, i); };
   Buffer top = ReduceOver(builder, "max", wide, x->shape, axes, true, Reduction::kMax, read);
-  Dims extents;
+  Shape extents;
   for (int64_t axis : axes) extents.push_back(x->shape[static_cast<size_t>(axis)]);
   auto position = [&](Indices i) {
     Exprs along;

@@ -19,14 +19,15 @@ using ir::Expr;
 using ir::Reduction;
 
 // k is an attribute before opset 10.
-absl::StatusOr<int64_t> ReadCount(const OpArgs& args, int64_t extent) {
-  int64_t count = args.Int("k", -1);
+absl::StatusOr<Size> ReadCount(const OpArgs& args, const Size& extent) {
+  Size count = args.Int("k", -1);
   if (!HasAttribute(args, "k")) {
-    HONE_ASSIGN_OR_RETURN(Dims counts, args.ConstantInts(1));
+    HONE_ASSIGN_OR_RETURN(const Shape counts, args.ConstantSizes(1));
     if (counts.size() != 1) return Malformed("k (input 1) must be one number");
     count = counts[0];
   }
-  if (count < 0 || count > extent) return Malformed(fmt::format("k is {}; the axis has {} elements", count, extent));
+  if (count.min() < 0 || !AlwaysAtMost(count, extent))
+    return Malformed(fmt::format("k is {}; the axis has {} elements", count, extent));
   return count;
 }
 
@@ -56,16 +57,16 @@ Expr IsBefore(const Expr& a, const Expr& b, bool largest, const Expr& earlier) {
 }
 
 // Ranking takes work quadratic in the axis length; the network takes about a hundred short stages.
-bool TakesNetwork(const Buffer& x, int64_t extent) {
+bool TakesNetwork(const Buffer& x, const Size& extent) {
   constexpr int64_t kShort = 256, kComparisonsMax = int64_t{1} << 23;
-  if (ir::SizeOf(x->dtype) > 4 || extent <= kShort) return false;
-  return Product(x->shape) > kComparisonsMax / extent;
+  if (ir::SizeOf(x->dtype) > 4 || extent.max() <= kShort) return false;
+  return Product(x->shape).max() > kComparisonsMax / extent.max();
 }
 
 // --- By ranks
 
-Buffer PlacesByRank(StageBuilder& builder, const Buffer& keys, size_t a, int64_t count, bool largest) {
-  const int64_t extent = keys->shape[a];
+Buffer PlacesByRank(StageBuilder& builder, const Buffer& keys, size_t a, const Size& count, bool largest) {
+  const Size extent = keys->shape[a];
   const auto at = [&](Indices i, const Expr& position) {
     Exprs source(i.begin(), i.end());
     source[a] = position;
@@ -75,7 +76,7 @@ Buffer PlacesByRank(StageBuilder& builder, const Buffer& keys, size_t a, int64_t
   Buffer rank = builder.Reduce("rank", narrow, keys->shape, {extent}, Reduction::kSum, [&](Indices i, Indices r) {
     return To(narrow, IsBefore(Read(keys, at(i, r[0])), ReadHere(keys, i), largest, r[0] < i[a]));
   });
-  Dims shape = keys->shape;
+  Shape shape = keys->shape;
   shape[a] = count;
   return builder.Reduce("place", narrow, shape, {extent}, Reduction::kMax, [&](Indices i, Indices r) {
     return MakeSelect(Equals(MakeLoad(rank, at(i, r[0])), To(narrow, i[a])), To(narrow, r[0]), Number(narrow, 0));
@@ -86,11 +87,11 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
   const size_t a = static_cast<size_t>(axis);
-  const int64_t extent = x->shape[a];
-  HONE_ASSIGN_OR_RETURN(int64_t count, ReadCount(args, extent));
+  const Size extent = x->shape[a];
+  HONE_ASSIGN_OR_RETURN(const Size count, ReadCount(args, extent));
   const bool largest = args.Int("largest", 1) != 0;
   const Buffer keys = EmitKeys(builder, x);
-  Dims shape = x->shape;
+  Shape shape = x->shape;
   shape[a] = count;
   Buffer position;
   if (TakesNetwork(x, extent)) {

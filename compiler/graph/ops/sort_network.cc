@@ -16,9 +16,9 @@ constexpr int64_t kRun = 8;  // length of the runs that are sorted by rank first
 // Packs key and place into one number. No two are equal, and of equal keys the one with the lower place is smaller. The
 // padding up to a power of two is above all others.
 SortedAxis Pack(StageBuilder& builder, const Buffer& keys, size_t axis, bool descending) {
-  const int64_t extent = keys->shape[axis];
-  const auto padded = std::max(kRun, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent))));
-  Dims shape = keys->shape;
+  const Size extent = keys->shape[axis];
+  const auto padded = std::max(kRun, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent.max()))));
+  Shape shape = keys->shape;
   shape[axis] = padded;
   Buffer packed = Map(builder, "packed", DType::kInt64, shape, [&](Indices i) {
     Expr key = To(DType::kInt64, ReadHere(keys, i));
@@ -35,9 +35,9 @@ SortedAxis Pack(StageBuilder& builder, const Buffer& keys, size_t axis, bool des
 Expr Falls(const Expr& block) { return Equals(FloorMod(block, Expr(2)), Expr(1)); }
 
 // The buffer's shape with the axis split into other parts.
-Dims ShapeIn(const SortedAxis& row, const Dims& parts) {
-  const Dims& shape = row.buffer->shape;
-  Dims seen(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(row.axis));
+Shape ShapeIn(const SortedAxis& row, const Dims& parts) {
+  const Shape& shape = row.buffer->shape;
+  Shape seen(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(row.axis));
   seen.insert(seen.end(), parts.begin(), parts.end());
   seen.insert(seen.end(), shape.begin() + static_cast<std::ptrdiff_t>(row.axis + row.parts.size()), shape.end());
   return seen;
@@ -48,7 +48,7 @@ SortedAxis OrderRuns(StageBuilder& builder, const SortedAxis& row, int64_t size)
   const Dims dims = {row.Length() / kRun, kRun};
   const size_t run = row.axis;
   const auto at = [&](Indices i, const Expr& k) { return row.At(i, i[run] * Expr(kRun) + k, dims.size()); };
-  const Dims shape = ShapeIn(row, dims);
+  const Shape shape = ShapeIn(row, dims);
   Buffer rank = builder.Compute("rank", DType::kInt64, shape, [&](Indices i) {
     const Expr falls = Falls(FloorDiv(i[run], Expr(size / kRun))), own = at(i, i[run + 1]);
     Expr before(0);
@@ -121,8 +121,8 @@ SortedAxis SortByNetwork(StageBuilder& builder, const Buffer& keys, size_t axis,
   return row;
 }
 
-Buffer FirstOfKeys(StageBuilder& builder, const SortedAxis& sorted, const Dims& shape, int64_t bounds) {
-  Dims searched = shape;
+Buffer FirstOfKeys(StageBuilder& builder, const SortedAxis& sorted, const Shape& shape, const Size& bounds) {
+  Shape searched = shape;
   searched[sorted.axis] = bounds;
   Buffer first;
   const auto step = [&](int64_t size) {

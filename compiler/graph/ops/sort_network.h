@@ -37,7 +37,7 @@ SortedAxis SortByNetwork(StageBuilder& builder, const ir::Buffer& keys, size_t a
 // Returns an i64 buffer of extent `bounds` along the axis: for each i[axis] in [0, bounds) the first position in the
 // sorted axis whose key is >= i[axis]. It is a binary search, with one stage per bit of the axis length. `sorted` must
 // be of keys that are not u32, and not descending.
-ir::Buffer FirstOfKeys(StageBuilder& builder, const SortedAxis& sorted, const Dims& shape, int64_t bounds);
+ir::Buffer FirstOfKeys(StageBuilder& builder, const SortedAxis& sorted, const Shape& shape, const Size& bounds);
 
 }  // namespace hone::graph
 

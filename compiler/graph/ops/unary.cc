@@ -45,7 +45,8 @@ OpResult Sign(const OpArgs& args, StageBuilder& builder) {
     const DType dtype = x.type().dtype;
     const Expr zero = Number(dtype, 0);
     if (ir::IsUnsignedInt(dtype)) return MakeSelect(x > zero, Number(dtype, 1), zero);
-    return MakeSelect(x > zero, Number(dtype, 1), MakeSelect(x < zero, Number(dtype, -1), x));  // x: 0 or NaN
+    const Expr neither = ir::IsFloat(dtype) ? MakeSelect(Equals(x, zero), zero, x) : x;  // 0 for -0 too, or NaN
+    return MakeSelect(x > zero, Number(dtype, 1), MakeSelect(x < zero, Number(dtype, -1), neither));
   })};
 }
 

@@ -70,8 +70,8 @@ int64_t ToOnnxType(DType dtype) {
   }
 }
 
-DType NarrowestIndex(int64_t extent) {
-  return extent <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
+DType NarrowestIndex(const Size& extent) {
+  return extent.max() <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
 }
 
 namespace {
@@ -103,6 +103,10 @@ Expr To(DType dtype, Expr value) {
 
 Expr Number(DType dtype, double value) { return ir::MakeConst({dtype, 1}, value); }
 
+Expr Number(DType dtype, const Size& value) {
+  return value.IsFixed() ? Number(dtype, static_cast<double>(value.value())) : To(dtype, Expr(value));
+}
+
 Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
 
 Expr Apply(ir::Intrinsic function, Expr a) {
@@ -114,6 +118,28 @@ Expr Apply(ir::Intrinsic function, Expr a) {
 Expr Power(Expr a, Expr b) {
   const ir::Type type = a.type();
   return MakeCall(type, ir::Intrinsic::kPow, {std::move(a), std::move(b)});
+}
+
+// Below 1/4 the Taylor series 1 + x / 2! + x^2 / 3! ..., times x; its next term is below half a last bit of 1. From
+// there on the difference keeps all digits but two bits.
+Expr ExpMinusOne(const Expr& x) {
+  const int terms = x.type().dtype == DType::kFloat64 ? 12 : 7;
+  double factorial = 1;
+  for (int k = 2; k <= terms; ++k) factorial *= k;
+  Expr series = Like(x, 1 / factorial);
+  for (int k = terms; k >= 2; --k) {
+    factorial /= k;
+    series = series * x + Like(x, 1 / factorial);
+  }
+  const Expr near = MakeUnary(ir::UnaryOp::kAbs, x) < Like(x, 0.25);
+  return MakeSelect(near, series * x, Apply(ir::Intrinsic::kExp, x) - Like(x, 1));
+}
+
+// The rounded sum u is 1 + x - rest exactly, and log(1 + x) is log(u) + log(1 + rest / u): rest, because u is near 1
+// where rest matters.
+Expr LogOfOnePlus(const Expr& x) {
+  const Expr one = Like(x, 1), u = x + one, rest = x - (u - one);
+  return Apply(ir::Intrinsic::kLog, u) + rest;
 }
 
 Expr Negate(Expr a) { return MakeUnary(ir::UnaryOp::kNeg, std::move(a)); }
@@ -160,13 +186,13 @@ Expr ReadAs(DType dtype, const Buffer& buffer, Exprs indices) { return To(dtype,
 
 Expr ReadScalar(const Buffer& buffer) { return Read(buffer, Exprs(Rank(buffer), Expr(0))); }
 
-Expr ReadIndex(const Buffer& buffer, Exprs indices, int64_t extent) {
+Expr ReadIndex(const Buffer& buffer, Exprs indices, const Size& extent) {
   return FloorMod(To(DType::kInt64, Read(buffer, std::move(indices))), Expr(extent));
 }
 
 // --- Stages.
 
-Buffer Map(StageBuilder& builder, std::string_view hint, DType dtype, Dims shape, const StageBuilder::Body& value) {
+Buffer Map(StageBuilder& builder, std::string_view hint, DType dtype, Shape shape, const StageBuilder::Body& value) {
   return builder.Compute(hint, dtype, std::move(shape), [&](Indices i) { return To(dtype, value(i)); });
 }
 
@@ -175,7 +201,7 @@ Buffer MapInput(const OpArgs& args, StageBuilder& builder, const std::function<E
   return Map(builder, args.node.op, x->dtype, x->shape, [&](Indices i) { return function(ReadHere(x, i)); });
 }
 
-Buffer Reduce(StageBuilder& builder, std::string_view hint, DType dtype, Dims shape, Dims reduce_extents,
+Buffer Reduce(StageBuilder& builder, std::string_view hint, DType dtype, Shape shape, Shape reduce_extents,
               ir::Reduction reduction, const StageBuilder::ReduceBody& value) {
   const DType wide = ComputeType(dtype);
   if (reduce_extents.empty()) {
@@ -187,13 +213,13 @@ Buffer Reduce(StageBuilder& builder, std::string_view hint, DType dtype, Dims sh
   return Map(builder, hint, dtype, shape, [&](Indices i) { return ReadHere(sum, i); });
 }
 
-Buffer ReduceOver(StageBuilder& builder, std::string_view hint, DType dtype, const Dims& shape, const Dims& axes,
+Buffer ReduceOver(StageBuilder& builder, std::string_view hint, DType dtype, const Shape& shape, const Dims& axes,
                   bool keep, ir::Reduction reduction, const StageBuilder::Body& value) {
-  Dims result, extents;
+  Shape result, extents;
   for (size_t d = 0; d < shape.size(); ++d) {
     const bool reduced = Contains(axes, static_cast<int64_t>(d));
     if (reduced) extents.push_back(shape[d]);
-    if (!reduced || keep) result.push_back(reduced ? 1 : shape[d]);
+    if (!reduced || keep) result.push_back(reduced ? Size(1) : shape[d]);
   }
   return Reduce(builder, hint, dtype, result, extents, reduction, [&](Indices i, Indices r) {
     Exprs full;
@@ -207,11 +233,11 @@ Buffer ReduceOver(StageBuilder& builder, std::string_view hint, DType dtype, con
   });
 }
 
-Buffer PadWith(StageBuilder& builder, const Buffer& x, const Dims& before, const Dims& after, const Expr& fill) {
-  Dims shape = x->shape;
+Buffer PadWith(StageBuilder& builder, const Buffer& x, const Shape& before, const Shape& after, const Expr& fill) {
+  Shape shape = x->shape;
   bool any = false;
   for (size_t d = 0; d < shape.size(); ++d) {
-    any = any || before[d] > 0 || after[d] > 0;
+    any = any || before[d] != 0 || after[d] != 0;
     shape[d] += before[d] + after[d];
   }
   if (!any) return x;
@@ -220,11 +246,11 @@ Buffer PadWith(StageBuilder& builder, const Buffer& x, const Dims& before, const
     Expr inside;
     auto require = [&](Expr condition) { inside = inside.defined() ? inside && condition : condition; };
     for (size_t d = 0; d < shape.size(); ++d) {
-      if (before[d] > 0) {
+      if (before[d] != 0) {
         source[d] = i[d] - Expr(before[d]);
         require(i[d] >= Expr(before[d]));
       }
-      if (after[d] > 0) require(i[d] < Expr(before[d] + x->shape[d]));
+      if (after[d] != 0) require(i[d] < Expr(before[d] + x->shape[d]));
     }
     return MakeSelect(inside, Read(x, std::move(source)), fill);
   });
@@ -238,24 +264,41 @@ absl::StatusOr<int64_t> CheckedProduct(int64_t a, int64_t b) {
   return Malformed(fmt::format("a size of {} times {} is too large; use smaller sizes", a, b));
 }
 
-absl::Status CheckNotNegative(const Dims& shape) {
-  for (int64_t extent : shape) {
-    if (extent < 0) return Malformed(fmt::format("a dimension of {} is negative", extent));
+absl::Status CheckNotNegative(const Shape& shape) {
+  for (const Size& extent : shape) {
+    if (extent.min() >= 0) continue;
+    if (extent.IsFixed()) return Malformed(fmt::format("a dimension of {} is negative", extent));
+    return Malformed(
+        fmt::format("a dimension of {} may be negative, down to {}; let its range begin higher", extent, extent.min()));
   }
   return absl::OkStatus();
 }
 
-int64_t Product(std::span<const int64_t> dims) {
+absl::StatusOr<int64_t> FixedSize(const Size& size, std::string_view what) {
+  if (size.IsFixed()) return size.value();
+  return Unsupported(fmt::format("{} is {}, an open size; give the model fixed shapes with --shape", what, size));
+}
+
+absl::StatusOr<Dims> FixedSizes(std::span<const Size> sizes, std::string_view what) {
+  Dims numbers;
+  for (const Size& size : sizes) {
+    HONE_ASSIGN_OR_RETURN(const int64_t number, FixedSize(size, what));
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+int64_t Product(std::span<const int64_t> numbers) {
   int64_t product = 1;
-  for (int64_t d : dims) product *= d;
+  for (int64_t number : numbers) product *= number;
   return product;
 }
 
-absl::StatusOr<Dims> BroadcastShapes(const Dims& a, const Dims& b) {
-  Dims result(std::max(a.size(), b.size()));
+absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
+  Shape result(std::max(a.size(), b.size()));
   for (size_t k = 0; k < result.size(); ++k) {  // k counts from the last dimension
-    const int64_t da = k < a.size() ? a[a.size() - 1 - k] : 1;
-    const int64_t db = k < b.size() ? b[b.size() - 1 - k] : 1;
+    const Size da = k < a.size() ? a[a.size() - 1 - k] : 1;
+    const Size db = k < b.size() ? b[b.size() - 1 - k] : 1;
     if (da != db && da != 1 && db != 1) {
       return Malformed(fmt::format("shapes [{}] and [{}] cannot be broadcast", fmt::join(a, ","), fmt::join(b, ",")));
     }
@@ -264,8 +307,8 @@ absl::StatusOr<Dims> BroadcastShapes(const Dims& a, const Dims& b) {
   return result;
 }
 
-bool BroadcastsTo(const Dims& from, const Dims& to) {
-  absl::StatusOr<Dims> result = BroadcastShapes(from, to);
+bool BroadcastsTo(const Shape& from, const Shape& to) {
+  absl::StatusOr<Shape> result = BroadcastShapes(from, to);
   return result.ok() && *result == to;
 }
 
@@ -296,7 +339,7 @@ absl::StatusOr<Dims> AxesFrom(const OpArgs& args, size_t input) {
 
 bool Contains(const Dims& dims, int64_t value) { return std::find(dims.begin(), dims.end(), value) != dims.end(); }
 
-Expr Flatten(Indices indices, const Dims& shape) {
+Expr Flatten(Indices indices, const Shape& shape) {
   Expr position;
   for (size_t d = 0; d < indices.size(); ++d) {
     if (shape[d] == 1) continue;
@@ -305,13 +348,13 @@ Expr Flatten(Indices indices, const Dims& shape) {
   return position.defined() ? position : Expr(0);
 }
 
-Exprs Unflatten(const Expr& position, const Dims& shape) {
+Exprs Unflatten(const Expr& position, const Shape& shape) {
   Exprs indices(shape.size(), Expr(0));
-  int64_t stride = 1;
+  Size stride = 1;
   size_t first = 0;  // the outermost dimension of extent over 1 needs no modulus
   while (first < shape.size() && shape[first] == 1) ++first;
   for (size_t k = shape.size(); k-- > 0;) {
-    if (shape[k] <= 1) continue;
+    if (shape[k].max() <= 1) continue;
     Expr index = stride == 1 ? position : FloorDiv(position, Expr(stride));
     indices[k] = k == first ? index : FloorMod(index, Expr(shape[k]));
     stride *= shape[k];
@@ -385,12 +428,12 @@ absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i
   return numbers;
 }
 
-absl::Status CheckConstantIndices(const OpArgs& args, size_t i, const Dims& extents) {
+absl::Status CheckConstantIndices(const OpArgs& args, size_t i, const Shape& extents) {
   const absl::StatusOr<std::vector<double>> indices = ConstantNumbers(args, i);
   if (!indices.ok()) return absl::OkStatus();
   for (size_t k = 0; k < indices->size(); ++k) {
-    const int64_t extent = extents[k % extents.size()];
-    const double index = (*indices)[k], bound = static_cast<double>(extent);
+    const Size& extent = extents[k % extents.size()];
+    const double index = (*indices)[k], bound = static_cast<double>(extent.max());
     if (index < -bound || index >= bound) return Malformed(fmt::format("index {} is outside of {}", index, extent));
   }
   return absl::OkStatus();

@@ -10,13 +10,13 @@ namespace hone::graph {
 using ir::Buffer;
 using ir::Expr;
 
-Dims Layout::SpaceOf(const Dims& shape) const {
+Shape Layout::SpaceOf(const Shape& shape) const {
   auto first = shape.begin() + static_cast<std::ptrdiff_t>(space());
-  return Dims(first, first + static_cast<std::ptrdiff_t>(spatial()));
+  return Shape(first, first + static_cast<std::ptrdiff_t>(spatial()));
 }
 
-Dims Layout::Shape(int64_t batch, int64_t channels, const Dims& space) const {
-  Dims shape = {batch};
+Shape Layout::Assemble(const Size& batch, const Size& channels, const Shape& space) const {
+  Shape shape = {batch};
   if (!channels_last) shape.push_back(channels);
   shape.insert(shape.end(), space.begin(), space.end());
   if (channels_last) shape.push_back(channels);
@@ -80,8 +80,8 @@ absl::Status ReadPads(const OpArgs& args, Window& window) {
 void PadSame(Window& window, bool upper) {
   const Dims reach = window.Reach();
   for (size_t d = 0; d < reach.size(); ++d) {
-    const int64_t count = (window.input[d] + window.strides[d] - 1) / window.strides[d];
-    const int64_t total = std::max<int64_t>((count - 1) * window.strides[d] + reach[d] - window.input[d], 0);
+    const Size count = CeilDiv(window.input[d], window.strides[d]);
+    const Size total = Max((count - 1) * window.strides[d] + reach[d] - window.input[d], 0);
     window.before[d] = upper ? total / 2 : total - total / 2;
     window.after[d] = total - window.before[d];
   }
@@ -89,7 +89,7 @@ void PadSame(Window& window, bool upper) {
 
 }  // namespace
 
-absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
+absl::StatusOr<Window> ReadWindow(const OpArgs& args, Shape input, Dims kernel) {
   Window window;
   const size_t rank = input.size();
   window.input = std::move(input);
@@ -120,14 +120,14 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
   const bool ceil = args.Int("ceil_mode", 0) != 0;
   const Dims reach = window.Reach();
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t slack = window.input[d] + window.before[d] + window.after[d] - reach[d];
-    if (slack < 0) {
+    const Size slack = window.input[d] + window.before[d] + window.after[d] - reach[d];
+    if (slack.min() < 0) {
       return Malformed(fmt::format("the kernel spans {} elements, but spatial dimension {} has only {} with its pads",
-                                   reach[d], d, slack + reach[d]));
+                                   reach[d], d, (slack + reach[d]).min()));
     }
-    int64_t count = (ceil ? slack + window.strides[d] - 1 : slack) / window.strides[d] + 1;
+    Size count = (ceil ? slack + window.strides[d] - 1 : slack) / window.strides[d] + 1;
     // A window that would start in the padding at the end is dropped.
-    if (ceil && (count - 1) * window.strides[d] >= window.input[d] + window.before[d]) --count;
+    if (ceil) count = Min(count, CeilDiv(window.input[d] + window.before[d], window.strides[d]));
     window.output.push_back(count);
   }
   return window;
@@ -135,12 +135,12 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
 
 Buffer PadForWindow(StageBuilder& builder, const Buffer& x, const Layout& layout, const Window& window,
                     const Expr& fill) {
-  Dims before(layout.rank, 0), after(layout.rank, 0);
+  Shape before(layout.rank, 0), after(layout.rank, 0);
   const Dims reach = window.Reach();
   for (size_t d = 0; d < reach.size(); ++d) {
     before[layout.space() + d] = window.before[d];
-    const int64_t needed = (window.output[d] - 1) * window.strides[d] + reach[d];
-    after[layout.space() + d] = std::max<int64_t>(needed - window.input[d] - window.before[d], 0);
+    const Size needed = (window.output[d] - 1) * window.strides[d] + reach[d];
+    after[layout.space() + d] = Max(needed - window.input[d] - window.before[d], 0);
   }
   return PadWith(builder, x, before, after, fill);
 }

@@ -18,9 +18,9 @@ struct Layout {
   size_t channel() const { return channels_last ? rank - 1 : 1; }
   size_t space() const { return channels_last ? 1 : 2; }  // index of the first spatial dimension
   size_t spatial() const { return rank - 2; }             // number of spatial dimensions
-  Dims SpaceOf(const Dims& shape) const;
+  Shape SpaceOf(const Shape& shape) const;
   // Assembles a shape, or the indices of an element, from its parts.
-  Dims Shape(int64_t batch, int64_t channels, const Dims& space) const;
+  Shape Assemble(const Size& batch, const Size& channels, const Shape& space) const;
   Exprs Place(ir::Expr batch, ir::Expr channel, std::span<const ir::Expr> space) const;
 };
 // InvalidArgument unless input i has at least one spatial dimension.
@@ -31,14 +31,15 @@ absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t
 
 // A window. Each list has one entry per spatial dimension.
 struct Window {
-  Dims input, kernel, strides, dilations;
-  Dims before, after;  // padding as the model gives it; `after` may be less than the last window needs (ceil_mode)
-  Dims output;
+  Shape input;
+  Dims kernel, strides, dilations;
+  Shape before, after;  // padding as the model gives it; `after` may be less than the last window needs (ceil_mode)
+  Shape output;
   Dims Reach() const;  // extent of the window in the input: elements from the first to one past the last tap
   int64_t taps() const { return Product(kernel); }
 };
 // Reads strides, dilations, pads, auto_pad and ceil_mode. InvalidArgument if they do not fit input and kernel.
-absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel);
+absl::StatusOr<Window> ReadWindow(const OpArgs& args, Shape input, Dims kernel);
 
 // Returns x with as much of `fill` (of x's compute type) around its spatial dimensions as the windows reach beyond it,
 // or x itself if they do not. The padding is a stage of its own, so that the schedule can place it.

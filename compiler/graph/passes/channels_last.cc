@@ -87,7 +87,7 @@ std::vector<T> PermuteList(const std::vector<T>& list, size_t rank) {
 ValueId PermuteOperand(Graph& graph, ValueId id, size_t rank) {
   Value value = graph.values[id];
   if (value.type.elements() == 1) return id;
-  std::vector<int64_t>& shape = value.type.shape;
+  ir::Shape& shape = value.type.shape;
   shape.insert(shape.begin(), rank - shape.size(), 1);
   const TensorData data = Permute(value, ToChannelsLast(rank));
   shape = PermuteDims(shape, ToChannelsLast(rank));
@@ -108,7 +108,7 @@ void MoveAxes(Graph& graph, Node& node, size_t rank) {
 }
 
 void MoveSlice(Graph& graph, Node& node, size_t rank) {
-  std::vector<int64_t> axes(graph.values[node.inputs[1]].type.elements());
+  std::vector<int64_t> axes(static_cast<size_t>(graph.values[node.inputs[1]].type.elements().value()));  // constant
   std::iota(axes.begin(), axes.end(), int64_t{0});
   if (Present(node, 3)) axes = ReadConstant<int64_t>(graph.values[node.inputs[3]]);
   for (int64_t& axis : axes) axis = MovedAxis(axis, rank);
@@ -140,7 +140,7 @@ void MovePerDimension(Graph& graph, Node& node, size_t rank) {
 // Pad and Resize: permutes every constant input, which has one number per dimension or a multiple of that.
 bool ListsFit(const Graph& graph, const Node& node, size_t last, size_t rank) {
   for (size_t i = 1; i <= last; ++i) {
-    if (Present(node, i) && graph.values[node.inputs[i]].type.elements() % static_cast<int64_t>(rank) != 0)
+    if (Present(node, i) && !Divides(static_cast<int64_t>(rank), graph.values[node.inputs[i]].type.elements()))
       return false;
   }
   return true;
@@ -236,7 +236,7 @@ absl::StatusOr<std::vector<ValueId>> AddChannelsLast(Graph& graph, const Node& n
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph, std::move(moved)));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kAbsent) continue;
-    const std::vector<int64_t> wanted = PermuteDims(graph.values[node.outputs[i]].type.shape, ToChannelsLast(rank));
+    const ir::Shape wanted = PermuteDims(graph.values[node.outputs[i]].type.shape, ToChannelsLast(rank));
     if (graph.values[outputs[i]].type.shape != wanted) {
       return absl::InternalError(fmt::format("node '{}' ({}) has a different shape in NHWC", node.name, node.op));
     }

@@ -27,9 +27,10 @@ int64_t BytesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
 bool GrowsTooMuch(const Graph& graph, const Node& node) {
   int64_t most = 0;
   for (ValueId id : node.inputs) {
-    if (id != kAbsent && graph.values[id].data != nullptr) most = std::max(most, graph.values[id].type.elements());
+    if (id != kAbsent && graph.values[id].data != nullptr)
+      most = std::max(most, graph.values[id].type.elements().value());
   }
-  const auto more = [&](ValueId id) { return id != kAbsent && graph.values[id].type.elements() > most; };
+  const auto more = [&](ValueId id) { return id != kAbsent && graph.values[id].type.elements().max() > most; };
   return std::any_of(node.outputs.begin(), node.outputs.end(), more) &&
          BytesOfValues(graph, node.outputs) > BytesOfValues(graph, node.inputs) + kGrowthBytesMax;
 }

@@ -8,6 +8,7 @@
 
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/passes/passes.h"
+#include "compiler/ir/text.h"
 
 namespace hone::graph {
 namespace {
@@ -34,18 +35,20 @@ bool SameNode(const Node& a, const Node& b) {
       [](const auto& x, const auto& y) { return x.first == y.first && SameAttribute(x.second, y.second); });
 }
 
-// Replaces equal constants by the first of them. Large constants are compared by pointer only: a model that repeats
-// weights repeats their name.
+// Replaces equal constants, and equal lists of sizes, by the first of them. Large constants are compared by pointer
+// only: a model that repeats weights repeats their name.
 std::map<ValueId, ValueId> EqualConstants(const Graph& graph) {
   constexpr size_t kComparedBytesMax = 1 << 14;
-  using Key = std::tuple<ir::DType, std::vector<int64_t>, const void*, std::string>;
+  using Key = std::tuple<ir::DType, std::vector<int64_t>, const void*, std::string, std::string>;
   std::map<Key, ValueId> first;
   std::map<ValueId, ValueId> replacements;
   for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
     const Value& value = graph.values[id];
-    if (value.data == nullptr) continue;
-    Key key{value.type.dtype, value.type.shape, value.data.get(), ""};
-    if (value.data->size() <= kComparedBytesMax) {
+    if (value.data == nullptr && value.elements == nullptr) continue;
+    Key key{value.type.dtype, ir::Values(value.type.shape), value.data.get(), "", ""};
+    if (value.data == nullptr) {
+      for (const ir::Expr& element : *value.elements) std::get<4>(key) += ir::Print(element) + ",";
+    } else if (value.data->size() <= kComparedBytesMax) {
       std::get<2>(key) = nullptr;
       std::get<3>(key) = std::string(reinterpret_cast<const char*>(value.data->data()), value.data->size());
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <functional>
 #include <limits>
-#include <numeric>
+#include <span>
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
@@ -17,8 +16,8 @@ bool IsGlobalPool(const Node& node) {
 
 // Returns the first of the trailing dimensions of `from` that are reduced in `to`. Returns the rank of `from` if other
 // dimensions are reduced, or if the shapes do not tell.
-size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
-  const bool to_one = std::accumulate(to.begin(), to.end(), int64_t{1}, std::multiplies<>()) == 1;
+size_t FirstReduced(const ir::Shape& from, const ir::Shape& to) {
+  const bool to_one = ir::Product(to) == 1;
   if (to_one) return 0;
   if (to.size() != from.size()) return from.size();
   size_t first = from.size();
@@ -40,16 +39,15 @@ int64_t ShortLengthLimit(const target::Target& target, bool to_one) {
 absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
   const bool pool = IsGlobalPool(node);
   if (!pool && AxisFormOf(node) != AxisForm::kAxes) return kAbsent;
-  const std::vector<int64_t> from = graph.values[node.inputs[0]].type.shape;
-  const std::vector<int64_t> to = graph.values[node.outputs[0]].type.shape;
+  const ir::Shape from = graph.values[node.inputs[0]].type.shape;
+  const ir::Shape to = graph.values[node.outputs[0]].type.shape;
   const size_t first = pool ? 2 : FirstReduced(from, to);
   // A result without dimensions offers no axis to distribute over groups.
   const bool needs_one = to.empty() && graph.target.facts().has_grid && !from.empty();
-  if ((first + 2 > from.size() && !needs_one) || from.back() >= ShortLengthLimit(graph.target, first == 0))
+  if ((first + 2 > from.size() && !needs_one) || from.back().max() >= ShortLengthLimit(graph.target, first == 0))
     return kAbsent;
-  std::vector<int64_t> flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
-  flat.push_back(
-      std::accumulate(from.begin() + static_cast<std::ptrdiff_t>(first), from.end(), int64_t{1}, std::multiplies<>()));
+  ir::Shape flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
+  flat.push_back(ir::Product(std::span(from).subspan(first)));
   if (flat.back() == from.back() && !needs_one) return kAbsent;
   auto attributes = node.attributes;
   if (!pool) attributes = {{"axes", std::vector<int64_t>{static_cast<int64_t>(first)}}, {"keepdims", int64_t{1}}};

@@ -24,7 +24,7 @@ bool IsFloatConstant(const Graph& graph, ValueId id) {
 
 // The elements of a float constant.
 std::vector<double> NumbersOf(const Value& value) {
-  std::vector<double> numbers(static_cast<size_t>(value.type.elements()));
+  std::vector<double> numbers(static_cast<size_t>(value.type.elements().value()));
   const std::byte* at = value.data->data();
   for (double& number : numbers) {
     number = ir::ElementAsDouble(value.type.dtype, at);
@@ -69,8 +69,9 @@ std::optional<Affine> FromBatchNorm(const Graph& graph, const Node& node) {
 }
 
 // Returns the constant as one number per channel of a tensor of this shape, if it broadcasts that way.
-std::optional<std::vector<double>> PerChannel(const Value& constant, const std::vector<int64_t>& shape) {
-  const int64_t channels = shape[1], elements = constant.type.elements();
+std::optional<std::vector<double>> PerChannel(const Value& constant, const ir::Shape& shape) {
+  if (!shape[1].IsFixed()) return std::nullopt;
+  const int64_t channels = shape[1].value(), elements = constant.type.elements().value();
   if (elements == 1) return std::vector<double>(static_cast<size_t>(channels), NumbersOf(constant)[0]);
   const size_t rank = constant.type.shape.size(),
                from_end = shape.size() - 1;  // distance of dimension 1 from the last dimension
@@ -119,11 +120,12 @@ std::optional<Layer> FindLayer(const Graph& graph, const UseDefView& view, Value
   const bool has_bias = HasInput(*node, 2);
   if (has_bias && !IsFloatConstant(graph, node->inputs[2])) return std::nullopt;
   if (!conv && (FloatAttribute(*node, "alpha", 1) != 1 || FloatAttribute(*node, "beta", 1) != 1)) return std::nullopt;
-  const int64_t channels = graph.values[output].type.shape[1];
+  if (!graph.values[output].type.shape[1].IsFixed()) return std::nullopt;
+  const int64_t channels = graph.values[output].type.shape[1].value();
   // The third input of a Gemm may also be one number, a column or a matrix.
-  const std::vector<int64_t> row = {channels};
-  const std::vector<int64_t> bias = has_bias ? graph.values[node->inputs[2]].type.shape : row;
-  if (bias != row && bias != std::vector<int64_t>{1, channels}) return std::nullopt;
+  const ir::Shape row = {channels};
+  const ir::Shape bias = has_bias ? graph.values[node->inputs[2]].type.shape : row;
+  if (bias != row && bias != ir::Shape{1, channels}) return std::nullopt;
   return Layer{*node, channels};
 }
 
@@ -165,8 +167,9 @@ ValueId ScaleWeights(Graph& graph, const Layer& layer, const std::vector<double>
   const ir::DType dtype = weights.type.dtype;
   const size_t size = static_cast<size_t>(ir::SizeOf(dtype));
   auto scaled = std::make_shared<std::vector<std::byte>>(*weights.data);
-  const ChannelOf channel_of(layer, weights.type.shape);
-  for (int64_t i = 0; i < weights.type.elements(); ++i) {
+  const ChannelOf channel_of(layer, ir::Values(weights.type.shape));
+  const int64_t count = weights.type.elements().value();
+  for (int64_t i = 0; i < count; ++i) {
     std::byte* at = &(*scaled)[static_cast<size_t>(i) * size];
     const double number = ir::ElementAsDouble(dtype, at) * scale[static_cast<size_t>(channel_of(i))];
     if (!std::isfinite(ir::RoundTo(dtype, number))) return kAbsent;

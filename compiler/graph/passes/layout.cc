@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/status.h"
@@ -47,10 +47,8 @@ double VectorCost(int64_t extent, int64_t width) {
   return static_cast<double>((extent + width - 1) / width * width) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
 
-// The number of pixels of a shape [N, C, ...].
-int64_t Pixels(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin() + 2, shape.end(), int64_t{1}, std::multiplies<>());
-}
+// The number of pixels of a shape [N, C, ...]. The costs are those of the largest sizes.
+int64_t Pixels(const ir::Shape& shape) { return ir::Product(std::span(shape).subspan(2)).max(); }
 
 // The input index of a convolution's weights; 0 if the node is no convolution.
 size_t WeightsOf(const Node& node) {
@@ -62,7 +60,7 @@ size_t WeightsOf(const Node& node) {
 bool TakesInstruction(const Graph& graph, const Node& node) {
   const bool integers = Is(node, "QLinearConv") || Is(node, "ConvInteger");
   return integers && !graph.target.tensor_instructions.empty() &&
-         graph.values[node.inputs[WeightsOf(node)]].type.shape[1] >= kInstructionChannelsMin;
+         graph.values[node.inputs[WeightsOf(node)]].type.shape[1].max() >= kInstructionChannelsMin;
 }
 
 // Returns true if all values from index `from` on equal `wanted`.
@@ -72,7 +70,7 @@ bool All(const std::vector<int64_t>& values, size_t from, int64_t wanted) {
 }
 
 bool IsPointwise(const Graph& graph, const Node& node) {
-  return All(graph.values[node.inputs[WeightsOf(node)]].type.shape, 2, 1) &&
+  return All(ir::MaxValues(graph.values[node.inputs[WeightsOf(node)]].type.shape), 2, 1) &&
          All(IntsAttribute(node, "strides"), 0, 1) && All(IntsAttribute(node, "pads"), 0, 0) &&
          IntAttribute(node, "group", 1) == 1;
 }
@@ -81,8 +79,8 @@ bool IsPointwise(const Graph& graph, const Node& node) {
 // not apply or does not pay. Winograd needs adjacent channels.
 double WinogradShare(const Graph& graph, const Node& node) {
   const Value& output = graph.values[node.outputs[0]];
-  const std::vector<int64_t>& weights = graph.values[node.inputs[WeightsOf(node)]].type.shape;
-  const std::vector<int64_t>& shape = output.type.shape;
+  const std::vector<int64_t> weights = ir::MaxValues(graph.values[node.inputs[WeightsOf(node)]].type.shape);
+  const std::vector<int64_t> shape = ir::MaxValues(output.type.shape);
   const bool window = weights.size() == 4 && weights[2] == kWinogradWindow && weights[3] == kWinogradWindow;
   if (!graph.target.facts().winograd_needs_channels_last || !Is(node, "Conv")) return 1;
   if (!window || output.type.dtype != ir::DType::kFloat32) return 1;
@@ -98,7 +96,8 @@ double WinogradShare(const Graph& graph, const Node& node) {
 
 // The time of a convolution in NCHW minus that in NHWC, relative to its time with full vectors.
 double GainOf(const Graph& graph, const Node& node) {
-  const std::vector<int64_t>& output = graph.values[node.outputs[0]].type.shape;
+  const ir::Shape& shape = graph.values[node.outputs[0]].type.shape;
+  const std::vector<int64_t> output = ir::MaxValues(shape);
   const int64_t width = graph.target.VectorWidth(4);
   const double share = TakesInstruction(graph, node) ? kInstructionShare : WinogradShare(graph, node);
   // A vector stays within one group, because the channels of a group share inputs, unless every group has one channel.
@@ -110,16 +109,16 @@ double GainOf(const Graph& graph, const Node& node) {
     if (strided) return kDivisions - last;  // only NHWC has a form without divisions: see lower_conv_transpose.h
   }
   // In a pointwise convolution all pixels form one axis.
-  return VectorCost(IsPointwise(graph, node) ? Pixels(output) : output.back(), width) - last;
+  return VectorCost(IsPointwise(graph, node) ? Pixels(shape) : output.back(), width) - last;
 }
 
 double ConvOperations(const Graph& graph, const Node& node) {
   if (WeightsOf(node) == 0) return 0;
-  const std::vector<int64_t>& weights = graph.values[node.inputs[WeightsOf(node)]].type.shape;
+  const std::vector<int64_t> weights = ir::MaxValues(graph.values[node.inputs[WeightsOf(node)]].type.shape);
   // Operations per pixel of the larger side. Convolutions have weights [outputs, inputs / group, ...], ConvTranspose
   // [inputs, outputs / group, ...].
   const ValueId pixels = Is(node, "ConvTranspose") ? node.inputs[0] : node.outputs[0];
-  double operations = 2.0 * static_cast<double>(graph.values[pixels].type.elements());
+  double operations = 2.0 * static_cast<double>(graph.values[pixels].type.elements().max());
   for (size_t d = 1; d < weights.size(); ++d) operations *= static_cast<double>(weights[d]);
   return operations;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <span>
 #include <utility>
 
 #include "base/status.h"
@@ -23,6 +25,9 @@ bool CanLowerConvTranspose(const Graph& graph, const Node& node) {
   if (weights.data == nullptr || weights.data->empty() || IntAttribute(node, "group", 1) != 1) return false;
   const std::string auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
   if (auto_pad != "NOTSET" || node.attributes.contains("output_shape")) return false;
+  // The phases' sizes are an attribute, which holds numbers.
+  const ir::Shape& output = graph.values[node.outputs[0]].type.shape;
+  if (!ir::IsFixed(std::span(output).subspan(1))) return false;
   const Ints dilations = IntsAttribute(node, "dilations"), strides = IntsAttribute(node, "strides");
   return std::all_of(dilations.begin(), dilations.end(), [](int64_t d) { return d == 1; }) &&
          std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s > 1; });
@@ -32,7 +37,7 @@ bool CanLowerConvTranspose(const Graph& graph, const Node& node) {
 // element (p + pad) mod stride + stride * t, or 0 beyond the kernel's end.
 ValueId SplitWeights(Graph& graph, ValueId id, const Phases& phases) {
   const Value source = graph.values[id];
-  const Ints& from = source.type.shape;
+  const Ints from = ir::Values(source.type.shape);
   const size_t rank = phases.strides.size();
   Ints shape = phases.strides;
   for (size_t d = 0; d < rank; ++d) shape.push_back((from[2 + d] + phases.strides[d] - 1) / phases.strides[d]);
@@ -40,11 +45,12 @@ ValueId SplitWeights(Graph& graph, ValueId id, const Phases& phases) {
   const Ints positions = shape;  // phases, then taps
   shape.insert(shape.end(), {inputs, outputs});
   const TensorType type{source.type.dtype, shape};
+  const int64_t elements = type.elements().value();
   const size_t element = static_cast<size_t>(ir::SizeOf(type.dtype));
-  auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(type.elements()) * element);
+  auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(elements) * element);
   int64_t kernel = 1;
   for (size_t d = 0; d < rank; ++d) kernel *= from[2 + d];
-  const int64_t count = type.elements() / (inputs * outputs);
+  const int64_t count = elements / (inputs * outputs);
   for (int64_t position = 0; position < count; ++position) {
     int64_t rest = position, tap = 0, step = 1;  // tap: row-major index in the kernel
     Ints index(2 * rank);
@@ -65,9 +71,11 @@ ValueId SplitWeights(Graph& graph, ValueId id, const Phases& phases) {
   return AddValue(graph, source.name, type, std::move(data));
 }
 
-absl::StatusOr<ValueId> Crop(Graph& graph, ValueId value, const Ints& shape) {
+absl::StatusOr<ValueId> Crop(Graph& graph, ValueId value, const ir::Shape& shape) {
   if (graph.values[value].type.shape == shape) return value;
-  const ValueId starts = AddInts(graph, "starts", Ints(shape.size(), 0)), ends = AddInts(graph, "ends", shape);
+  Ints to;  // the batch, which may be open, is not cropped
+  for (const ir::Size& size : shape) to.push_back(size.IsFixed() ? size.value() : std::numeric_limits<int64_t>::max());
+  const ValueId starts = AddInts(graph, "starts", Ints(shape.size(), 0)), ends = AddInts(graph, "ends", to);
   return AddOp(graph, "Slice", {value, starts, ends});
 }
 
@@ -76,7 +84,7 @@ absl::StatusOr<ValueId> Crop(Graph& graph, ValueId value, const Ints& shape) {
 // taps. With the matrix product, vectors run along taps and channels and nothing is wasted, but all products pass
 // through memory.
 bool PrefersProducts(const Graph& graph, const Node& node, const Ints& strides) {
-  const Ints& weights = graph.values[node.inputs[1]].type.shape;  // [inputs, outputs, kernel...]
+  const Ints weights = ir::Values(graph.values[node.inputs[1]].type.shape);  // [inputs, outputs, kernel...]
   const int64_t width = graph.target.VectorWidth(4);
   int64_t taps = 1, phased = 1;
   for (size_t d = 0; d < strides.size(); ++d) {
@@ -91,9 +99,11 @@ bool PrefersProducts(const Graph& graph, const Node& node, const Ints& strides) 
 }
 
 absl::StatusOr<ValueId> Products(Graph& graph, const Node& node, const Phases& phases) {
-  const Ints data = graph.values[node.inputs[0]].type.shape, weights = graph.values[node.inputs[1]].type.shape;
+  const ir::Shape& data = graph.values[node.inputs[0]].type.shape;
+  const Ints weights = ir::Values(graph.values[node.inputs[1]].type.shape);
   const size_t rank = phases.strides.size();
-  Ints order = {0}, shape(data.begin(), data.end() - 1);
+  Ints order = {0};
+  ir::Shape shape(data.begin(), data.end() - 1);
   int64_t columns = weights[1];
   for (size_t d = 0; d < rank; ++d) {
     order.push_back(static_cast<int64_t>(2 + d));
@@ -103,7 +113,7 @@ absl::StatusOr<ValueId> Products(Graph& graph, const Node& node, const Phases& p
   order.push_back(1);
   shape.push_back(weights[1]);
   HONE_ASSIGN_OR_RETURN(ValueId matrix, AddOp(graph, "Transpose", {node.inputs[1]}, {{"perm", order}}));
-  HONE_ASSIGN_OR_RETURN(matrix, AddReshape(graph, matrix, {weights[0], columns}));
+  HONE_ASSIGN_OR_RETURN(matrix, AddReshape(graph, matrix, ir::Shape{weights[0], columns}));
   HONE_ASSIGN_OR_RETURN(ValueId products, AddOp(graph, "MatMul", {node.inputs[0], matrix}));
   HONE_ASSIGN_OR_RETURN(products, AddReshape(graph, products, shape));
   std::vector<ValueId> inputs = {products};
@@ -122,13 +132,13 @@ absl::StatusOr<ValueId> PhaseByPhase(Graph& graph, const Node& node, const Phase
 
 absl::StatusOr<ValueId> LowerConvTranspose(Graph& graph, const Node& node) {
   if (!CanLowerConvTranspose(graph, node)) return kAbsent;
-  const Ints output = graph.values[node.outputs[0]].type.shape;
+  const ir::Shape output = graph.values[node.outputs[0]].type.shape;
   const size_t rank = output.size() - 2;
   Phases phases{IntsAttribute(node, "strides"), IntsAttribute(node, "pads", Ints(2 * rank, 0)), {}};
   phases.pads.resize(rank);
-  Ints whole = {output[0]};
+  ir::Shape whole = {output[0]};
   for (size_t d = 0; d < rank; ++d) {
-    phases.sizes.push_back((output[1 + d] + phases.strides[d] - 1) / phases.strides[d]);
+    phases.sizes.push_back((output[1 + d].value() + phases.strides[d] - 1) / phases.strides[d]);
     whole.push_back(phases.sizes[d] * phases.strides[d]);
   }
   whole.push_back(output.back());

@@ -9,15 +9,15 @@ namespace {
 bool CanLowerGroupedConv(const Graph& graph, const Node& node) {
   if (!Is(node, "Conv")) return false;
   const int64_t groups = IntAttribute(node, "group", 1);
-  return groups > 1 && graph.values[node.inputs[1]].type.shape[0] > groups;
+  const ir::Size& outputs = graph.values[node.inputs[1]].type.shape[0];
+  return groups > 1 && outputs.IsFixed() && outputs.value() > groups;
 }
 
 absl::StatusOr<ValueId> LowerGroupedConv(Graph& graph, const Node& node) {
   if (!CanLowerGroupedConv(graph, node)) return kAbsent;
   const int64_t groups = IntAttribute(node, "group", 1);
-  std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
-  const int64_t outputs = weights[0] / groups;
-  weights[0] = outputs;
+  ir::Shape weights = graph.values[node.inputs[1]].type.shape;
+  weights[0] = weights[0] / groups;
   weights.insert(weights.begin(), groups);
   auto attributes = node.attributes;
   attributes.erase("group");

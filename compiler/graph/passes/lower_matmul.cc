@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,6 +37,8 @@ absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   const bool floats = graph.values[node.inputs[1]].type.dtype == ir::DType::kFloat32;
   if (!IsConstant(graph, node.inputs[1]) || (!floats && (alpha != 1 || beta != 1))) return kAbsent;
   if (HasInput(node, 2) && beta != 1 && !IsConstant(graph, node.inputs[2])) return kAbsent;
+  const auto rank = [&](size_t input) { return graph.values[node.inputs[input]].type.shape.size(); };
+  if (rank(0) != 2 || rank(1) != 2 || (HasInput(node, 2) && rank(2) > 2)) return kAbsent;  // an unusual form
   ValueId a = node.inputs[0], b = node.inputs[1];
   if (IntAttribute(node, "transA", 0) != 0) {
     HONE_ASSIGN_OR_RETURN(a, AddOp(graph, "Transpose", {a}, {{"perm", Perm{1, 0}}}));
@@ -50,10 +51,8 @@ absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
 }
 
 // Splits the shape into the product of all dimensions but the last, and the last.
-std::vector<int64_t> Rows(const std::vector<int64_t>& shape, int64_t last) {
-  int64_t rows = 1;
-  for (size_t d = 0; d + 1 < shape.size(); ++d) rows *= shape[d];
-  return {rows, last};
+ir::Shape Rows(const ir::Shape& shape, const ir::Size& last) {
+  return {ir::Product(std::span(shape).first(shape.size() - 1)), last};
 }
 
 // Returns true if the value is the result of a node with the trait sums_per_channel, followed only by element-wise
@@ -95,16 +94,17 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const UseDefView& view, const No
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
   };
   if (!IsConstant(graph, node.inputs[1]) || IntAttribute(node, "group", 1) != 1) return kAbsent;
-  const std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
-  if (std::any_of(weights.begin() + 2, weights.end(), [](int64_t extent) { return extent != 1; })) return kAbsent;
+  const ir::Shape weights = graph.values[node.inputs[1]].type.shape;
+  if (std::any_of(weights.begin() + 2, weights.end(), [](const ir::Size& extent) { return extent != 1; }))
+    return kAbsent;
   // For a 1x1 window with stride 1 every kind of automatic padding is zero.
   if (!all("strides", 1) || !all("pads", 0)) return kAbsent;
-  const std::vector<int64_t> input = graph.values[node.inputs[0]].type.shape;
-  const std::vector<int64_t> output = graph.values[node.outputs[0]].type.shape;
+  const ir::Shape input = graph.values[node.inputs[0]].type.shape;
+  const ir::Shape output = graph.values[node.outputs[0]].type.shape;
   const bool channels_last = StringAttribute(node, "layout", "NCHW") == "NHWC";
   // Channels last: pixels x weights. Channels first: weights x pixels, image by image.
-  const int64_t pixels = std::accumulate(input.begin() + 2, input.end(), int64_t{1}, std::multiplies<>());
-  std::vector<int64_t> matrix_shape = {input[0], input[1], pixels};
+  const ir::Size pixels = ir::Product(std::span(input).subspan(2));
+  ir::Shape matrix_shape = {input[0], input[1], pixels};
   if (channels_last) {
     matrix_shape = Rows(input, weights[1]);
     // The pixels are not reshaped if the kernel of a depthwise convolution can compute the products as well.
@@ -125,7 +125,7 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const UseDefView& view, const No
   if (HasInput(node, 2)) {
     ValueId bias = node.inputs[2];
     if (!channels_last) {
-      HONE_ASSIGN_OR_RETURN(bias, AddReshape(graph, bias, {weights[0], 1}));
+      HONE_ASSIGN_OR_RETURN(bias, AddReshape(graph, bias, ir::Shape{weights[0], 1}));
     }
     HONE_ASSIGN_OR_RETURN(product, AddOp(graph, "Add", {product, bias}));
   }
@@ -133,10 +133,10 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const UseDefView& view, const No
 }
 
 absl::StatusOr<ValueId> FlattenMatMul(Graph& graph, const Node& node) {
-  const std::vector<int64_t> a = graph.values[node.inputs[0]].type.shape;
-  const std::vector<int64_t> b = graph.values[node.inputs[1]].type.shape;
+  const ir::Shape a = graph.values[node.inputs[0]].type.shape;
+  const ir::Shape b = graph.values[node.inputs[1]].type.shape;
   if (a.size() < 3 || b.size() != 2 || !IsConstant(graph, node.inputs[1])) return kAbsent;
-  const std::vector<int64_t> output = graph.values[node.outputs[0]].type.shape;
+  const ir::Shape output = graph.values[node.outputs[0]].type.shape;
   HONE_ASSIGN_OR_RETURN(const ValueId matrix, AddReshape(graph, node.inputs[0], Rows(a, a.back())));
   HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, "MatMul", {matrix, node.inputs[1]}));
   return AddReshape(graph, product, output);

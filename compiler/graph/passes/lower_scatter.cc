@@ -26,7 +26,7 @@ std::optional<Ints> ReadIndices(const Value& indices) {
   return Ints(narrow.begin(), narrow.end());
 }
 
-int64_t CountElements(const Ints& shape) { return TensorType{ir::DType::kInt64, shape}.elements(); }
+int64_t CountElements(const Ints& shape) { return TensorType{ir::DType::kInt64, shape}.elements().value(); }
 
 // Converts an index to one counted from the front, modulo the extent, as the operator does.
 int64_t FromFront(int64_t index, int64_t extent) { return (index % extent + extent) % extent; }
@@ -37,11 +37,16 @@ struct ScatterShape {
   Ints places;   // leading extents of the data that the indices address
 };
 
-ScatterShape ReadScatterShape(const Graph& graph, const Node& node) {
-  ScatterShape scatter{graph.values[node.inputs[1]].type.shape, graph.values[node.inputs[0]].type.shape};
-  if (!Is(node, "ScatterND")) return scatter;
-  scatter.places.resize(static_cast<size_t>(scatter.updates.back()));
-  scatter.updates.pop_back();
+// Returns nullopt if an extent is open. The indices are constant.
+std::optional<ScatterShape> ReadScatterShape(const Graph& graph, const Node& node) {
+  ir::Shape places = graph.values[node.inputs[0]].type.shape;
+  ScatterShape scatter{ir::Values(graph.values[node.inputs[1]].type.shape), {}};
+  if (Is(node, "ScatterND")) {
+    places.resize(static_cast<size_t>(scatter.updates.back()));
+    scatter.updates.pop_back();
+  }
+  if (!ir::IsFixed(places)) return std::nullopt;
+  scatter.places = ir::Values(places);
   return scatter;
 }
 
@@ -102,8 +107,10 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
   const std::optional<Ints> indices = IsScatter(node) ? ReadIndices(graph.values[node.inputs[1]]) : std::nullopt;
   if (!indices) return kAbsent;
   const ValueId data = node.inputs[0];
-  const Ints shape = graph.values[data].type.shape;
-  const ScatterShape scatter = ReadScatterShape(graph, node);
+  const ir::Shape shape = graph.values[data].type.shape;
+  const std::optional<ScatterShape> found = ReadScatterShape(graph, node);
+  if (!found) return kAbsent;
+  const ScatterShape& scatter = *found;
   const int64_t updates = CountElements(scatter.updates), places = CountElements(scatter.places);
   if (updates == 0 || places == 0 || updates > kScatterPlacesMax || places > kScatterPlacesMax) return kAbsent;
   const InverseMap inverse =
@@ -113,7 +120,7 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
   const std::string_view combiner = CombinerOf(node);
   if (!combiner.empty() && !inverse.distinct) return kAbsent;
 
-  Ints list = {updates}, mask = scatter.places;  // shapes of the flattened updates and of `written`
+  ir::Shape list = {updates}, mask = scatter.places;  // shapes of the flattened updates and of `written`
   list.insert(list.end(), shape.begin() + static_cast<std::ptrdiff_t>(scatter.places.size()), shape.end());
   mask.resize(shape.size(), 1);
   const ValueId map = AddConstant(graph, "map", ir::DType::kInt32, scatter.places, inverse.updates);
@@ -130,16 +137,16 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
 // row) by a ScatterND of complete rows. It then searches once per row instead of once per element.
 absl::StatusOr<ValueId> ScatterRows(Graph& graph, const UseDefView& view, const Node& node) {
   if (!IsScatter(node) || Is(node, "ScatterND")) return kAbsent;
-  const Ints shape = graph.values[node.inputs[0]].type.shape, updates = graph.values[node.inputs[1]].type.shape;
+  const ir::Shape shape = graph.values[node.inputs[0]].type.shape, updates = graph.values[node.inputs[1]].type.shape;
   if (shape.size() < 2 || AxisFromFront(IntAttribute(node, "axis", 0), shape.size()) != 0) return kAbsent;
   if (!std::equal(shape.begin() + 1, shape.end(), updates.begin() + 1)) return kAbsent;
   const Node* expand = view.Producer(node.inputs[1], "Expand");
   if (expand == nullptr) return kAbsent;
   const ValueId rows = expand->inputs[0];
-  Ints expanded(shape.size(), 1);
+  ir::Shape expanded(shape.size(), 1);
   expanded[0] = updates[0];
   if (graph.values[rows].type.shape != expanded) return kAbsent;
-  HONE_ASSIGN_OR_RETURN(const ValueId tuples, AddReshape(graph, rows, {updates[0], 1}));
+  HONE_ASSIGN_OR_RETURN(const ValueId tuples, AddReshape(graph, rows, ir::Shape{updates[0], 1}));
   std::map<std::string, Attribute> attributes;
   if (const auto reduction = node.attributes.find("reduction"); reduction != node.attributes.end())
     attributes.insert(*reduction);

@@ -63,8 +63,8 @@ absl::Status LowerSelections(Graph& graph);
 // A Scatter, ScatterElements or ScatterND with constant indices becomes Gather and Where. For each place, Gather takes
 // the last update that goes there; Where keeps the data if there is none. The original operator makes every element
 // look at all updates; the new form takes linear time. If the updates are combined (attribute reduction), the indices
-// must be distinct. Scatters with repeated indices and a reduction, or with more than 2^25 places or updates, stay. A
-// ScatterElements whose indices are equal along each row becomes a ScatterND.
+// must be distinct. Scatters with repeated indices and a reduction, with more than 2^25 places or updates, or with open
+// sizes among the places, stay. A ScatterElements whose indices are equal along each row becomes a ScatterND.
 absl::Status LowerScatters(Graph& graph);
 
 // Rewrites grouped convolutions so that the groups are a dimension of their own.
@@ -88,11 +88,11 @@ absl::Status LowerMatMuls(Graph& graph);
 // Rewrites transposed convolutions so that their sums need no division: as one small convolution per phase, or as one
 // matrix product followed by sums of its elements.
 //
-// Rewrites each ConvTranspose in NHWC with constant weights, a stride over 1, no dilation and one group. It becomes
-// PhasedConvTranspose, or, if it has few output channels or a kernel that the stride does not divide, MatMul, Reshape
-// and SumTaps. The result of either, [N, D / stride, stride, ..., C], has the same memory order as the original output.
-// Reshape restores its shape, with Add before it for a bias and Slice after it if the stride does not divide the
-// output.
+// Rewrites each ConvTranspose in NHWC with constant weights, a plane of fixed size, a stride over 1, no dilation and
+// one group. It becomes PhasedConvTranspose, or, if it has few output channels or a kernel that the stride does not
+// divide, MatMul, Reshape and SumTaps. The result of either, [N, D / stride, stride, ..., C], has the same memory order
+// as the original output. Reshape restores its shape, with Add before it for a bias and Slice after it if the stride
+// does not divide the output.
 absl::Status LowerConvTransposes(Graph& graph);
 
 // Channel shuffles. Models write them as Reshape, Transpose, Reshape with five dimensions, which no other pass can
@@ -140,7 +140,7 @@ absl::Status FlattenReductions(Graph& graph);
 //   - TopK of the largest elements, if k is small, becomes a TopK of the groups' maxima and then a TopK of the elements
 //     of the chosen groups;
 //   - TopK of the smallest elements, if k is small, becomes a TopK of every block and then a TopK of those results.
-// The new nodes are split again while their axes are long.
+// The new nodes are split again while their axes are long. An axis of open length stays.
 absl::Status SplitAxes(Graph& graph);
 
 // Splits recurrences over long sequences into pieces.
@@ -149,7 +149,8 @@ absl::Status SplitAxes(Graph& graph);
 // fewer. Each node starts with the final state of the one before. A node is compiled with all its steps in one block,
 // whose compile time grows with the square of the number of steps; pieces of equal length are one workload, compiled
 // and tuned once. Each of two directions becomes a chain of its own. States between pieces have the model's type, f16
-// for example. Nodes with two directions whose activations have coefficients are not split.
+// for example. Nodes with two directions whose activations have coefficients, or with an open number of steps,
+// are not split.
 absl::Status SplitRecurrences(Graph& graph);
 
 }  // namespace hone::graph

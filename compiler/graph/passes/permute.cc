@@ -45,8 +45,14 @@ Perm TransposePerm(const Node& node, size_t rank) {
   return perm;
 }
 
-std::vector<int64_t> PermuteDims(const std::vector<int64_t>& dims, const Perm& perm) {
-  std::vector<int64_t> permuted;
+ir::Shape PermuteDims(const ir::Shape& dims, const Perm& perm) {
+  ir::Shape permuted;
+  for (int64_t axis : perm) permuted.push_back(dims[axis]);
+  return permuted;
+}
+
+Perm PermuteDims(const Perm& dims, const Perm& perm) {
+  Perm permuted;
   for (int64_t axis : perm) permuted.push_back(dims[axis]);
   return permuted;
 }
@@ -61,9 +67,10 @@ TensorData Permute(const Value& constant, const Perm& perm) {
   HONE_CHECK(perm.size() == constant.type.shape.size());
   auto result = std::make_shared<std::vector<std::byte>>(constant.data->size());
   if (result->empty()) return result;
+  const std::vector<int64_t> shape = ir::Values(constant.type.shape);
   std::vector<int64_t> strides(perm.size(), 1);
-  for (size_t d = perm.size(); d-- > 1;) strides[d - 1] = strides[d] * constant.type.shape[d];
-  const std::vector<int64_t> extents = PermuteDims(constant.type.shape, perm);
+  for (size_t d = perm.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  const std::vector<int64_t> extents = PermuteDims(shape, perm);
   strides = PermuteDims(strides, perm);
   switch (ir::SizeOf(constant.type.dtype)) {
     case 1:

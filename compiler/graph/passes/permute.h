@@ -14,8 +14,9 @@ using Perm = std::vector<int64_t>;
 
 // Returns the attribute perm of a Transpose of a value of this rank; if it is absent, the reversing permutation.
 Perm TransposePerm(const Node& node, size_t rank);
-// result[d] = dims[perm[d]]: the shape after a Transpose.
-std::vector<int64_t> PermuteDims(const std::vector<int64_t>& dims, const Perm& perm);
+// result[d] = dims[perm[d]]: the shape after a Transpose. The same for numbers.
+ir::Shape PermuteDims(const ir::Shape& dims, const Perm& perm);
+Perm PermuteDims(const Perm& dims, const Perm& perm);
 Perm Inverse(const Perm& perm);
 // Returns the bytes of the transposed constant. perm has one entry per dimension.
 TensorData Permute(const Value& constant, const Perm& perm);

@@ -210,7 +210,7 @@ class Matcher {
   }
 
   // Returns the constant factor (or summand) that the only reader of id applies, if it has the shape of the row.
-  ValueId RowConstant(ValueId id, std::string_view op, const std::vector<int64_t>& row, ValueId* result) const {
+  ValueId RowConstant(ValueId id, std::string_view op, const ir::Shape& row, ValueId* result) const {
     const Node* next = view_.OnlyConsumer(id);
     const ValueId other = next != nullptr && Is(*next, op) ? UseDefView::Other(*next, id) : kAbsent;
     if (other == kAbsent || graph_.values[other].data == nullptr || TypeOf(other).shape != row) return kAbsent;
@@ -236,9 +236,9 @@ class Matcher {
 
   // Adds the scale and bias that follow, which both normalizations take as inputs.
   Match Affine(ValueId x, const Normalized& norm, int64_t axis, std::string op, std::string_view bias_op) const {
-    const std::vector<int64_t>& shape = TypeOf(x).shape;
+    const ir::Shape& shape = TypeOf(x).shape;
     if (TypeOf(x).dtype != ir::DType::kFloat32) return std::nullopt;
-    const std::vector<int64_t> row(shape.begin() + axis, shape.end());
+    const ir::Shape row(shape.begin() + axis, shape.end());
     ValueId result = norm.result;
     const ValueId scale = RowConstant(result, "Mul", row, &result);
     // A constant in the pattern, such as epsilon, may have a larger shape than x and so widen the result.

@@ -13,11 +13,12 @@
 namespace hone::graph {
 namespace {
 
-using Shape = std::vector<int64_t>;
+using Ints = std::vector<int64_t>;
+using ir::Shape;
 
 // The source of position i when `groups` x `size` channels are read column by column.
-Shape ShuffleIndices(int64_t groups, int64_t size) {
-  Shape indices;
+Ints ShuffleIndices(int64_t groups, int64_t size) {
+  Ints indices;
   for (int64_t i = 0; i < groups * size; ++i) indices.push_back(i % groups * size + i / groups);
   return indices;
 }
@@ -33,13 +34,13 @@ int64_t ShuffleGroups(const Graph& graph, const UseDefView& view, const Node& tr
   const Shape whole = {split[0], split[1] * split[2], split[3], split[4]};
   const bool fits =
       graph.values[before->inputs[0]].type.shape == whole && graph.values[after->outputs[0]].type.shape == whole;
-  return fits ? split[1] : 0;
+  return fits && split[1].IsFixed() && split[2].IsFixed() ? split[1].value() : 0;
 }
 
 // Returns the number of groups for which the constant indices are a shuffle; 0 if there is none.
 int64_t GroupsOf(const Value& indices) {
   if (indices.data == nullptr || indices.type.dtype != ir::DType::kInt64 || indices.type.shape.size() != 1) return 0;
-  const Shape values = ReadConstant<int64_t>(indices);
+  const Ints values = ReadConstant<int64_t>(indices);
   const int64_t count = static_cast<int64_t>(values.size());
   for (int64_t groups = 2; groups < count; ++groups) {
     if (count % groups == 0 && values == ShuffleIndices(groups, count / groups)) return groups;
@@ -53,7 +54,7 @@ absl::StatusOr<ValueId> Spell(Graph& graph, const Node& gather, int64_t groups) 
   int64_t axis = IntAttribute(gather, "axis", 0);
   axis += axis < 0 ? rank : 0;
   Shape split = whole;
-  split[axis] /= groups;
+  split[axis] = split[axis] / groups;
   split.insert(split.begin() + axis, groups);
   Perm perm(split.size());
   std::iota(perm.begin(), perm.end(), int64_t{0});
@@ -75,7 +76,7 @@ absl::Status NameShuffles(Graph& graph) {
     if (groups < 2) continue;
     const ValueId source = view.Producer(transpose.inputs[0])->inputs[0];
     const ValueId result = view.OnlyConsumer(transpose.outputs[0])->outputs[0];
-    const int64_t channels = graph.values[source].type.shape[1];
+    const int64_t channels = graph.values[source].type.shape[1].value();
     const ValueId indices = AddConstant<int64_t>(graph, "shuffle", ir::DType::kInt64, {channels},
                                                  ShuffleIndices(groups, channels / groups));
     HONE_ASSIGN_OR_RETURN(replacements[result], AddOp(graph, "Gather", {source, indices}, {{"axis", int64_t{1}}}));

@@ -51,7 +51,8 @@ absl::StatusOr<ValueId> DivideByMultiplying(Graph& graph, const Node& node) {
   const std::optional<double> number = UniformValue(divisor);
   int exponent = 0;
   if (!number || std::fabs(std::frexp(*number, &exponent)) != 0.5 || std::abs(exponent) > 100) return kUnchanged;
-  const std::vector<float> values(divisor.type.elements(), static_cast<float>(1 / *number));
+  const std::vector<float> values(static_cast<size_t>(divisor.type.elements().value()),
+                                  static_cast<float>(1 / *number));
   const ValueId factor = AddConstant<float>(graph, "reciprocal", ir::DType::kFloat32, divisor.type.shape, values);
   return AddOp(graph, "Mul", {node.inputs[0], factor});
 }
@@ -65,7 +66,7 @@ absl::StatusOr<ValueId> ConstantSecond(Graph& graph, const Node& node) {
 }
 
 // A Transpose moves data only if it reorders axes longer than 1.
-bool MovesNothing(const std::vector<int64_t>& shape, const Perm& perm) {
+bool MovesNothing(const ir::Shape& shape, const Perm& perm) {
   int64_t last = -1;
   for (int64_t axis : perm) {
     if (shape[axis] == 1) continue;
@@ -96,7 +97,7 @@ absl::StatusOr<ValueId> SimplifyView(Graph& graph, const UseDefView& view, const
     source = before->inputs[0];
   }
   const bool canonical = Is(node, "Reshape") && IntAttribute(node, "allowzero", 0) == 1;
-  const std::vector<int64_t> shape = OutputType(graph, node).shape;
+  const ir::Shape shape = OutputType(graph, node).shape;
   if (source == node.inputs[0] && canonical && graph.values[source].type.shape != shape) return kUnchanged;
   return AddReshape(graph, source, shape);
 }
@@ -154,7 +155,7 @@ absl::StatusOr<ValueId> MergePad(Graph& graph, const UseDefView& view, const Nod
 // match reductions by shape, and layouts, then know which dimensions were reduced.
 absl::StatusOr<ValueId> KeepReduced(Graph& graph, const UseDefView&, const Node& node) {
   if (AxisFormOf(node) != AxisForm::kAxes || IntAttribute(node, "keepdims", 1) != 0) return kUnchanged;
-  const std::vector<int64_t> shape = OutputType(graph, node).shape;
+  const ir::Shape shape = OutputType(graph, node).shape;
   if (shape.size() + 2 > InputType(graph, node).shape.size()) return kUnchanged;
   Node keeps = node;
   keeps.attributes["keepdims"] = int64_t{1};

@@ -15,7 +15,7 @@
 namespace hone::graph {
 namespace {
 
-using Shape = std::vector<int64_t>;
+using ir::Shape;
 
 // The number of trailing dimensions that both shapes have in common.
 size_t CommonSuffix(const Shape& a, const Shape& b) {
@@ -32,7 +32,7 @@ std::optional<Shape> OperandShape(const Shape& operand, const Shape& from, const
   const size_t ones = operand.size() - std::min(operand.size(), kept);
   // The operand's other dimensions must be 1: it is then broadcast over them.
   const auto split = operand.begin() + static_cast<std::ptrdiff_t>(ones);
-  if (std::any_of(operand.begin(), split, [](int64_t extent) { return extent != 1; })) return std::nullopt;
+  if (std::any_of(operand.begin(), split, [](const ir::Size& extent) { return extent != 1; })) return std::nullopt;
   return Shape(split, operand.end());
 }
 

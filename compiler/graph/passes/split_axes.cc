@@ -20,17 +20,17 @@ constexpr int64_t kUnsplitLengthMax =
     512;  // up to this axis length, quadratic work costs less than the extra launches of blocks
 constexpr int64_t kBlock = 128;
 
-const Ints& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
+const Shape& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
 
 // The shape with the axis split into blocks.
-Ints Blocked(Ints shape, int64_t axis, int64_t blocks, int64_t block) {
+Shape Blocked(Shape shape, int64_t axis, int64_t blocks, int64_t block) {
   shape[static_cast<size_t>(axis)] = blocks;
   shape.insert(shape.begin() + axis + 1, block);
   return shape;
 }
 
 // The shape with another extent for the axis.
-Ints WithExtent(Ints shape, int64_t axis, int64_t extent) {
+Shape WithExtent(Shape shape, int64_t axis, int64_t extent) {
   shape[static_cast<size_t>(axis)] = extent;
   return shape;
 }
@@ -48,8 +48,8 @@ absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums)
 }
 
 absl::StatusOr<ValueId> SumUp(Graph& graph, ValueId value, const Sums& sums) {
-  const Ints shape = DimsOf(graph, value);
-  const int64_t axis = sums.axis, extent = shape[static_cast<size_t>(axis)];
+  const Shape shape = DimsOf(graph, value);
+  const int64_t axis = sums.axis, extent = shape[static_cast<size_t>(axis)].value();
   if (extent <= kUnsplitLengthMax) return AddCumSum(graph, value, sums);
   const int64_t blocks = (extent + kBlock - 1) / kBlock;
   if (extent % kBlock != 0) {
@@ -76,7 +76,8 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
   const int64_t given =
       axes.type.dtype == ir::DType::kInt32 ? ReadConstant<int32_t>(axes)[0] : ReadConstant<int64_t>(axes)[0];
   const int64_t axis = AxisFromFront(given, type.shape.size());
-  if (type.shape[static_cast<size_t>(axis)] <= kUnsplitLengthMax) return Values{};
+  const Size& extent = type.shape[static_cast<size_t>(axis)];
+  if (!extent.IsFixed() || extent.value() <= kUnsplitLengthMax) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
   HONE_ASSIGN_OR_RETURN(ValueId sum, AddCast(graph, data, ComputeType(type.dtype)));
   HONE_ASSIGN_OR_RETURN(sum, SumUp(graph, sum, sums));
@@ -125,11 +126,11 @@ ValueId AddSteps(Graph& graph, std::string_view hint, int64_t axis, size_t rank,
 // Chooses the first k from the results of all blocks and from the incomplete last block. These candidates stay in axis
 // order, so that of equal elements the first is chosen, as in the unsplit TopK.
 absl::StatusOr<Values> TakeOfRest(Graph& graph, ValueId value, Candidates left, int64_t whole, const Choice& choice) {
-  const Ints shape = DimsOf(graph, value);
-  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
+  const Shape shape = DimsOf(graph, value);
+  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)].value();
   if (whole < extent) {
     const ValueId places = AddSteps(graph, "rest", axis, shape.size(), extent - whole, 1, whole);
-    const ValueId rest_shape = AddInts(graph, "shape", WithExtent(shape, axis, extent - whole));
+    const ValueId rest_shape = AddSizes(graph, "shape", WithExtent(shape, axis, extent - whole));
     HONE_ASSIGN_OR_RETURN(const ValueId expanded, AddOp(graph, "Expand", {places, rest_shape}));
     HONE_ASSIGN_OR_RETURN(const ValueId tail, AddSlice(graph, value, axis, whole, extent));
     HONE_ASSIGN_OR_RETURN(left.positions, AddOp(graph, "Concat", {left.positions, expanded}, {{"axis", axis}}));
@@ -144,8 +145,8 @@ absl::StatusOr<Values> TakeOfRest(Graph& graph, ValueId value, Candidates left, 
 // element of any other group. The number of groups is chosen near the number of remaining elements, which minimizes the
 // comparisons.
 absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& choice) {
-  const Ints shape = DimsOf(graph, value);
-  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)], count = choice.count;
+  const Shape shape = DimsOf(graph, value);
+  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)].value(), count = choice.count;
   const auto group = static_cast<int64_t>(std::sqrt(static_cast<double>(extent) / static_cast<double>(count)));
   const int64_t groups = extent / group, whole = groups * group;
   HONE_ASSIGN_OR_RETURN(ValueId data, AddSlice(graph, value, axis, 0, whole));
@@ -155,11 +156,11 @@ absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& c
   HONE_ASSIGN_OR_RETURN(const Values tops, Take(graph, most, {axis, count, 1, 1}));
   HONE_ASSIGN_OR_RETURN(ValueId chosen, AddCast(graph, tops[1], ir::DType::kInt32));
   HONE_ASSIGN_OR_RETURN(const Values in_order, AddTopK(graph, chosen, {axis, count, 0, 1}));
-  const Ints parts = Blocked(shape, axis, count, group), left = WithExtent(shape, axis, count * group);
-  Ints one = parts;
+  const Shape parts = Blocked(shape, axis, count, group), left = WithExtent(shape, axis, count * group);
+  Shape one = parts;
   one[static_cast<size_t>(axis) + 1] = 1;
   HONE_ASSIGN_OR_RETURN(chosen, AddReshape(graph, in_order[0], one));
-  HONE_ASSIGN_OR_RETURN(const ValueId indices, AddOp(graph, "Expand", {chosen, AddInts(graph, "shape", parts)}));
+  HONE_ASSIGN_OR_RETURN(const ValueId indices, AddOp(graph, "Expand", {chosen, AddSizes(graph, "shape", parts)}));
   HONE_ASSIGN_OR_RETURN(data, AddOp(graph, "GatherElements", {data, indices}, {{"axis", axis}}));
   HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, left));
   HONE_ASSIGN_OR_RETURN(ValueId positions, AddCast(graph, chosen, ir::DType::kInt64));
@@ -174,10 +175,10 @@ absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& c
 // The smallest k elements are among the smallest k of every block. (Groups with the smallest minima would be wrong: a
 // NaN, which sorts last, would be its group's minimum.) Blocks of four times k leave a quarter of the axis.
 absl::StatusOr<Values> TakeOfBlocks(Graph& graph, ValueId value, const Choice& choice) {
-  const Ints shape = DimsOf(graph, value);
-  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
+  const Shape shape = DimsOf(graph, value);
+  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)].value();
   const int64_t block = std::max(kBlock, 4 * choice.count), blocks = extent / block, whole = blocks * block;
-  const Ints left = WithExtent(shape, axis, blocks * choice.count);
+  const Shape left = WithExtent(shape, axis, blocks * choice.count);
   HONE_ASSIGN_OR_RETURN(ValueId data, AddSlice(graph, value, axis, 0, whole));
   HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, Blocked(shape, axis, blocks, block)));
   HONE_ASSIGN_OR_RETURN(const Values tops, AddTopK(graph, data, {axis + 1, choice.count, choice.largest, 1}));
@@ -189,18 +190,19 @@ absl::StatusOr<Values> TakeOfBlocks(Graph& graph, ValueId value, const Choice& c
 }
 
 absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
-  const int64_t extent = DimsOf(graph, value)[static_cast<size_t>(choice.axis)];
+  const int64_t extent = DimsOf(graph, value)[static_cast<size_t>(choice.axis)].value();
   if (!TakesFewOfMany(extent, choice)) return AddTopK(graph, value, choice);
   return choice.largest != 0 ? TakeOfGroups(graph, value, choice) : TakeOfBlocks(graph, value, choice);
 }
 
 absl::StatusOr<Values> SplitTopK(Graph& graph, const Node& node) {
-  const Ints& shape = DimsOf(graph, node.inputs[0]);
+  const Shape& shape = DimsOf(graph, node.inputs[0]);
   const int64_t axis = AxisFromFront(IntAttribute(node, "axis", -1), shape.size());
   const ValueId some = node.outputs[0] != kAbsent ? node.outputs[0] : node.outputs[1];
-  const int64_t count = DimsOf(graph, some)[static_cast<size_t>(axis)];
-  const Choice choice{axis, count, IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
-  if (!TakesFewOfMany(shape[static_cast<size_t>(axis)], choice)) return Values{};
+  const Size &extent = shape[static_cast<size_t>(axis)], &count = DimsOf(graph, some)[static_cast<size_t>(axis)];
+  if (!extent.IsFixed() || !count.IsFixed()) return Values{};
+  const Choice choice{axis, count.value(), IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
+  if (!TakesFewOfMany(extent.value(), choice)) return Values{};
   return Take(graph, node.inputs[0], choice);
 }
 

@@ -37,7 +37,7 @@ bool IsRecurrence(const Node& node) { return Is(node, "RNN") || Is(node, "GRU") 
 bool IsBatchFirst(const Node& node) { return IntAttribute(node, "layout", 0) != 0; }
 int64_t TimeAxis(const Node& node) { return IsBatchFirst(node) ? 1 : 0; }
 
-int64_t StepsOf(const Graph& graph, const Node& node) {
+const ir::Size& StepsOf(const Graph& graph, const Node& node) {
   return graph.values[node.inputs[kData]].type.shape[static_cast<size_t>(TimeAxis(node))];
 }
 
@@ -80,7 +80,7 @@ absl::StatusOr<Values> CutAxis(Graph& graph, ValueId value, int64_t axis, const 
 // The outputs of a chain for one direction. Each sequence is processed from its front; with `reversed`, the data's last
 // steps come first.
 absl::StatusOr<Values> Chain(Graph& graph, const Node& node, bool reversed) {
-  const int64_t steps = StepsOf(graph, node);
+  const int64_t steps = StepsOf(graph, node).value();
   const size_t states = Is(node, "LSTM") ? 2 : 1;
   Ints sizes;  // in the order of the data
   for (int64_t left = steps; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, StepsOfPiece(steps)));
@@ -118,8 +118,8 @@ absl::StatusOr<Values> ChainOfDirection(Graph& graph, Node node) {
   node.attributes["direction"] = std::string("forward");
   HONE_ASSIGN_OR_RETURN(Values outputs, Chain(graph, node, false));
   // Y has the shape [time, directions, batch, units], or [batch, time, directions, units].
-  const Ints shape = graph.values[outputs[kSequence]].type.shape;
-  const Ints flat = IsBatchFirst(node) ? Ints{shape[0], shape[1], shape[3]} : Ints{shape[0], shape[2], shape[3]};
+  const ir::Shape shape = graph.values[outputs[kSequence]].type.shape;
+  const ir::Shape flat = {shape[0], shape[IsBatchFirst(node) ? 1 : 2], shape[3]};
   HONE_ASSIGN_OR_RETURN(ValueId sequence, AddReshape(graph, outputs[kSequence], flat));
   HONE_ASSIGN_OR_RETURN(sequence, reverse(sequence));
   HONE_ASSIGN_OR_RETURN(outputs[kSequence], AddReshape(graph, sequence, shape));
@@ -147,7 +147,8 @@ absl::StatusOr<Node> TakeDirection(Graph& graph, Node node, int64_t direction) {
 }
 
 bool CanSplit(const Graph& graph, const Node& node) {
-  if (!IsRecurrence(node) || StepsOf(graph, node) <= kPieceStepsMax) return false;
+  if (!IsRecurrence(node) || !StepsOf(graph, node).IsFixed()) return false;
+  if (StepsOf(graph, node).value() <= kPieceStepsMax) return false;
   return StringAttribute(node, "direction", "forward") != "bidirectional" ||
          (!node.attributes.contains("activation_alpha") && !node.attributes.contains("activation_beta"));
 }

@@ -141,13 +141,13 @@ class RegionInference {
     }
     std::vector<Region> result;
     for (size_t d = 0; d < regions_.size(); ++d) {
-      const int64_t size = producer_.stage.axes[d].extent;
+      const ir::Size& size = producer_.stage.axes[d].extent;
       // A region at base 0 that is longer than the stage comes from a tile that is. It keeps its length, so that
       // readers of the tile need no condition.
-      const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size &&
+      const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size.max() &&
                              !ir::ConstantValue(regions_[d]->base).has_value();
       if (whole_[d] || !regions_[d].has_value() || runs_over) {
-        result.push_back({ir::Expr(0), ir::Expr(size), size});
+        result.push_back({ir::Expr(0), ir::Expr(size), size.max()});
       } else {
         result.push_back(*regions_[d]);
       }
@@ -176,15 +176,15 @@ class RegionInference {
   void AddRead(const ir::Load& load, const std::vector<ir::Expr>& asked, const Nest& reader, const Names& inner) {
     for (size_t d = 0; d < regions_.size(); ++d) {
       std::optional<Region> region = RegionOf(ir::Substitute(load.indices[d], reader.bindings), inner, state_, ranges_);
-      const int64_t size = producer_.stage.axes[d].extent;
+      const ir::Size& size = producer_.stage.axes[d].extent;
       // A reader that itself checks the axis' end needs no elements behind it, if those would fill a vector. A shorter
       // excess is kept, because it makes the last vector whole. A tail guard does not count, since it is dropped later.
       const bool ends = std::ranges::any_of(asked, [&](const ir::Expr& condition) {
         return ir::Equal(condition, load.indices[d] < ir::Expr(size)) && !IsTailGuard(reader, condition);
       });
       const bool beyond =
-          region.has_value() && (region->max_extent - size) * ir::SizeOf(load.buffer->dtype) >= kVectorBytesMax;
-      if (ends && beyond && ir::IsZero(region->base)) region = Region{region->base, ir::Expr(size), size};
+          region.has_value() && (region->max_extent - size.max()) * ir::SizeOf(load.buffer->dtype) >= kVectorBytesMax;
+      if (ends && beyond && ir::IsZero(region->base)) region = Region{region->base, ir::Expr(size), size.max()};
       if (!region.has_value()) {
         whole_[d] = true;
       } else if (!regions_[d].has_value()) {
@@ -265,7 +265,8 @@ absl::Status Apply(const ComputeAt& step, State& state) {
 
   ir::Ranges ranges = state.LoopRanges();
   ir::Ranges axis_ranges;
-  for (const ir::Axis& axis : producer->stage.reduce_axes) axis_ranges[axis.name] = {0, axis.extent - 1};
+  for (const ir::OpenSize& size : state.sizes) axis_ranges[size.name] = {size.min, size.max};
+  for (const ir::Axis& axis : producer->stage.reduce_axes) axis_ranges[axis.name] = {0, axis.extent.max() - 1};
   ir::VarMap inside;
   for (size_t d = 0; d < regions.size(); ++d) {
     const ir::Axis& axis = producer->stage.axes[d];
@@ -278,11 +279,11 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     producer->bindings[axis.name] = value;
     producer->storage.origin.push_back(region.base);
     producer->storage.shape[d] = region.max_extent;
-    const ir::Interval last = ir::BoundsOf(region.base + region.extent - ir::Expr(1), ranges);
-    axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, last.high};
+    const ir::Expr last = region.base + region.extent - ir::Expr(1);
+    axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, ir::BoundsOf(last, ranges).high};
     // Readers with masked tails or padding may ask for elements outside the producer.
     ir::Expr within;
-    if (last.high >= axis.extent) within = ir::MakeVar(axis.name) < ir::Expr(axis.extent);
+    if (!IsAlwaysBelow(last, axis.extent, ranges)) within = ir::MakeVar(axis.name) < ir::Expr(axis.extent);
     if (axis_ranges[axis.name].low < 0) within = And(within, ir::MakeVar(axis.name) >= ir::Expr(0));
     if (within.defined()) inside[axis.name] = within;
   }

@@ -35,8 +35,8 @@ Factor Decompose(const ir::Expr& e, const std::vector<ir::Axis>& reduced) {
   return factor;
 }
 
-int64_t Product(const std::vector<ir::Axis>& axes) {
-  int64_t product = 1;
+ir::Size Product(const std::vector<ir::Axis>& axes) {
+  ir::Size product = 1;
   for (const ir::Axis& axis : axes) product *= axis.extent;
   return product;
 }
@@ -45,13 +45,13 @@ int64_t Product(const std::vector<ir::Axis>& axes) {
 struct Sum {
   ir::Stage stage;
   std::vector<ir::Expr> place;  // indices of its element, in terms of the axes of the original stage
-  int64_t times = 1;            // product of the reduction extents on which the value does not depend
+  ir::Size times = 1;           // product of the reduction extents on which the value does not depend
 };
 
 Sum SumOf(const ir::Stage& whole, const ir::Expr& value, const std::string& suffix) {
   Sum sum;
   ir::VarMap map;
-  std::vector<int64_t> shape;
+  ir::Shape shape;
   const auto take = [&](const ir::Axis& axis, std::vector<ir::Axis>* axes) {
     axes->push_back({axis.name + suffix, axis.extent});
     map[axis.name] = ir::MakeVar(axes->back().name);
@@ -77,7 +77,7 @@ Sum SumOf(const ir::Stage& whole, const ir::Expr& value, const std::string& suff
 
 ir::Expr Element(const Sum& sum) {
   const ir::Expr element = ir::MakeLoad(sum.stage.buffer, sum.place);
-  return sum.times == 1 ? element : element * ir::MakeInt(element.type(), sum.times);
+  return sum.times == 1 ? element : element * MakeInt(element.type(), sum.times);
 }
 
 // The stage that sums the plain products, with all axes of the original.
@@ -100,7 +100,7 @@ absl::Status CheckDistribute(const Distribute& step, const State& state, const N
   if (absl::Status status = CheckUnscheduled(state, nest); !status.ok()) return status;
   // Floats would round differently. With more than 2^31 reduction steps the correction would not fit an i32.
   if (nest.stage.reduction != ir::Reduction::kSum || !ir::IsInt(nest.stage.buffer->dtype) ||
-      ir::SizeOf(nest.stage.buffer->dtype) < 4 || Product(nest.stage.reduce_axes) > INT32_MAX) {
+      ir::SizeOf(nest.stage.buffer->dtype) < 4 || Product(nest.stage.reduce_axes).max() > INT32_MAX) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is not a sum of at most 2^31 - 1 integers of 32 or 64 bits", step.stage));
   }
@@ -145,7 +145,7 @@ absl::Status Apply(const Distribute& step, State& state) {
     value = value - offset * Element(sum);
   }
   if (a.offset.defined() && b.offset.defined()) {
-    value = value + a.offset * b.offset * ir::MakeInt(value.type(), Product(stage.reduce_axes));
+    value = value + a.offset * b.offset * MakeInt(value.type(), Product(stage.reduce_axes));
   }
   stage.reduce_axes.clear();
   stage.reduction = ir::Reduction::kNone;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
@@ -21,16 +23,18 @@ absl::Status Apply(const Fuse& step, State& state) {
     return absl::FailedPreconditionError(
         fmt::format("one of {} and {} is a reduction, the other is not", outer.name, inner.name));
   }
-  if (outer.extent.As<ir::IntImm>() == nullptr || inner.extent.As<ir::IntImm>() == nullptr) {
+  const std::optional<ir::Size> outer_size = state.IterationsOf(outer), inner_size = state.IterationsOf(inner);
+  if (!outer_size.has_value() || !inner_size.has_value()) {
     return absl::FailedPreconditionError(fmt::format("loop {} or {} has no constant extent", outer.name, inner.name));
   }
   if (absl::Status status = CheckNoStageAtLoop(state, *nest, position); !status.ok()) return status;
   if (absl::Status status = CheckLoopCanChange(*nest, position + 1); !status.ok()) return status;
-  const int64_t extent = outer.max_extent * inner.max_extent;
-  Loop fused{outer.name + "_" + inner.name, ir::Expr(extent), extent, ir::LoopKind::kSerial, outer.reduce};
+  const ir::Size extent = *outer_size * *inner_size;
+  const int64_t max_extent = std::min(extent.max(), outer.max_extent * inner.max_extent);
+  Loop fused{outer.name + "_" + inner.name, ir::Expr(extent), max_extent, ir::LoopKind::kSerial, outer.reduce};
   const ir::Expr f = ir::MakeVar(fused.name);
-  const ir::VarMap map{{outer.name, ir::FloorDiv(f, ir::Expr(inner.max_extent))},
-                       {inner.name, ir::FloorMod(f, ir::Expr(inner.max_extent))}};
+  const ir::VarMap map{{outer.name, ir::FloorDiv(f, ir::Expr(*inner_size))},
+                       {inner.name, ir::FloorMod(f, ir::Expr(*inner_size))}};
   for (auto& [axis, binding] : nest->bindings) binding = ir::Substitute(binding, map);
   for (ir::Expr& guard : nest->conditions.guards) guard = ir::Substitute(guard, map);
   for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, map);

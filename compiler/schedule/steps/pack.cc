@@ -35,7 +35,7 @@ absl::Status CheckPack(const Pack& step, const ir::BufferNode& source) {
   for (const PackDim& p : step.dims) {
     if (p.dim < 0 || p.dim >= rank)
       return absl::FailedPreconditionError(fmt::format("{} has no dimension {}", source.name, p.dim));
-    if (p.factor > std::max(source.shape[p.dim], kPaddedTileElementsMax)) {
+    if (p.factor > std::max(source.shape[p.dim].max(), kPaddedTileElementsMax)) {
       return absl::FailedPreconditionError(
           fmt::format("tiles of {} are too large for dimension {} of {}, which has {} elements", p.factor, p.dim,
                       source.name, source.shape[p.dim]));
@@ -47,20 +47,20 @@ absl::Status CheckPack(const Pack& step, const ir::BufferNode& source) {
 // packed[dims] = source[...]; padding elements are 0.
 ir::Stage PackStage(const Pack& step, const ir::Buffer& source) {
   ir::Stage stage;
-  std::vector<int64_t> shape;
+  ir::Shape shape;
   std::vector<ir::Expr> index(source->shape.size(), ir::Expr(0));
   const std::string name = step.buffer + "p" + step.stage;
   for (size_t i = 0; i < step.dims.size(); ++i) {
     const PackDim& p = step.dims[i];
-    const int64_t extent = source->shape[p.dim];
-    shape.push_back(p.factor == 0 ? extent : p.remainder ? p.factor : (extent + p.factor - 1) / p.factor);
+    const ir::Size& extent = source->shape[p.dim];
+    shape.push_back(p.factor == 0 ? extent : p.remainder ? ir::Size(p.factor) : CeilDiv(extent, p.factor));
     stage.axes.push_back({fmt::format("{}_{}", name, i), shape.back()});
     const ir::Expr v = ir::MakeVar(stage.axes.back().name);
     index[p.dim] = p.factor == 0 || p.remainder ? index[p.dim] + v : index[p.dim] + v * ir::Expr(p.factor);
   }
   ir::Expr inside;
   for (const PackDim& p : step.dims) {
-    if (p.factor == 0 || p.remainder || source->shape[p.dim] % p.factor == 0) continue;
+    if (p.factor == 0 || p.remainder || Divides(p.factor, source->shape[p.dim])) continue;
     const ir::Expr condition = index[p.dim] < ir::Expr(source->shape[p.dim]);
     inside = inside.defined() ? inside && condition : condition;
   }

@@ -19,11 +19,11 @@ absl::Status Apply(const Rfactor& step, State& state) {
   if (axis == stage.reduce_axes.end()) {
     return absl::NotFoundError(fmt::format("{} is not a reduction axis of stage {}", step.axis, step.stage));
   }
-  if (step.factor < 1 || step.factor > axis->extent) {
+  if (step.factor < 1 || step.factor > axis->extent.max()) {
     return absl::FailedPreconditionError(
         fmt::format("factor {} for axis {} must be from 1 to {}", step.factor, step.axis, axis->extent));
   }
-  const int64_t groups = (axis->extent + step.factor - 1) / step.factor;
+  const ir::Size groups = CeilDiv(axis->extent, step.factor);
   const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};
   const ir::Axis& kept = step.keep_inner ? inner : outer;
   const ir::Axis& gone = step.keep_inner ? outer : inner;
@@ -47,11 +47,11 @@ absl::Status Apply(const Rfactor& step, State& state) {
   map[step.axis] = k;
   partial.reduction = stage.reduction;
   partial.value = ir::Substitute(stage.value, map);
-  if (axis->extent % step.factor != 0) {
+  if (!Divides(step.factor, axis->extent)) {
     partial.value =
         ir::MakeSelect(k < ir::Expr(axis->extent), partial.value, ir::Identity(stage.reduction, partial.value.type()));
   }
-  std::vector<int64_t> shape = stage.buffer->shape;
+  ir::Shape shape = stage.buffer->shape;
   shape.insert(step.first ? shape.begin() : shape.end(), kept.extent);
   partial.buffer = ir::MakeBuffer(step.stage + suffix, stage.buffer->dtype, std::move(shape));
 

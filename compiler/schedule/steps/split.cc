@@ -8,26 +8,46 @@
 namespace hone::schedule {
 namespace {
 
-absl::Status CheckSplit(const Split& step, const Loop& loop) {
+// size: the number of iterations, if it is the same wherever the loop runs. open: an open size decides it.
+absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional<ir::Size>& size, bool open) {
   if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
   }
-  const int64_t* extent = loop.extent.As<ir::IntImm>() ? &loop.extent.As<ir::IntImm>()->value : nullptr;
-  if (extent == nullptr && step.tail != Tail::kMask) {
+  if (!size.has_value() && (step.tail == Tail::kShift || (step.tail == Tail::kPeel && !open))) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} has no constant extent; its tail must be masked ('mask')", loop.name));
   }
-  if (step.tail == Tail::kShift && *extent % step.factor != 0) {
+  if (step.tail == Tail::kShift && !Divides(step.factor, *size)) {
     if (loop.reduce)
       return absl::FailedPreconditionError(
           fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));
-    if (*extent < step.factor) {
+    if (!open && size->min() < step.factor) {
       return absl::FailedPreconditionError(
-          fmt::format("loop {} has {} iterations, fewer than the tile of {}", loop.name, *extent, step.factor));
+          fmt::format("loop {} has {} iterations, fewer than the tile of {}", loop.name, size->min(), step.factor));
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+namespace {
+
+// The tiles of a loop over an open size that may be shorter than a tile. Then tiles have one iteration each. Otherwise
+// the last tile overlaps the one before it. Peel makes a version of the code for each case.
+struct ShiftedTiles {
+  ir::Size length, count;
+  ir::Expr start;  // in terms of the loop over tiles
+};
+
+ShiftedTiles MakeShiftedTiles(const ir::Size& size, int64_t factor, const std::string& outer) {
+  const ir::Size is_long = Min(FloorDiv(size, factor), 1);  // 1 or 0
+  ShiftedTiles tiles;
+  tiles.length = is_long * (factor - 1) + 1;
+  tiles.count = CeilDiv(size, tiles.length);
+  tiles.start = ir::Min(ir::MakeVar(outer) * ir::Expr(tiles.length), ir::Expr(size - tiles.length));
+  return tiles;
 }
 
 }  // namespace
@@ -39,11 +59,17 @@ absl::Status Apply(const Split& step, State& state) {
   if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", step.loop));
   if (absl::Status status = CheckNoStageAtLoop(state, *nest, position); !status.ok()) return status;
   const Loop loop = nest->loops[position];
-  if (absl::Status status = CheckSplit(step, loop); !status.ok()) return status;
+  const std::optional<ir::Size> size = state.IterationsOf(loop);
+  const bool open = state.IsOpen(loop.extent);
+  if (absl::Status status = CheckSplit(step, loop, size, open); !status.ok()) return status;
   const int64_t factor = std::min(step.factor, loop.max_extent > 0 ? loop.max_extent : 1);
-  const int64_t tiles = (loop.max_extent + factor - 1) / factor;
-  const bool exact = loop.max_extent % factor == 0 && loop.extent.As<ir::IntImm>() != nullptr;
-  Loop outer{loop.name + "o", ir::Expr(tiles), tiles, ir::LoopKind::kSerial, loop.reduce};
+  const ir::Size most = size.value_or(loop.max_extent), tiles = CeilDiv(most, factor);
+  const bool exact = size.has_value() && Divides(factor, *size);
+  // The extent of a peeled tail is a small number, unless an open size decides it. It then counts the tiles, too.
+  const bool varies = !size.has_value() && open;
+  const ir::Expr count = varies ? ir::FloorDiv(loop.extent + ir::Expr(factor - 1), ir::Expr(factor)) : ir::Expr(tiles);
+  const int64_t tiles_max = std::min(tiles.max(), (loop.max_extent + factor - 1) / factor);
+  Loop outer{loop.name + "o", count, tiles_max, ir::LoopKind::kSerial, loop.reduce};
   Loop inner{loop.name + "i", ir::Expr(factor), factor, ir::LoopKind::kSerial, loop.reduce};
   ir::Expr start = ir::MakeVar(outer.name) * ir::Expr(factor);
   if (!exact) {
@@ -52,11 +78,19 @@ absl::Status Apply(const Split& step, State& state) {
         nest->conditions.guards.push_back(start + ir::MakeVar(inner.name) < loop.extent);
         break;
       case Tail::kShift:
-        start = ir::Min(start, ir::Expr(loop.max_extent - factor));
+        if (most.min() < factor) {
+          const ShiftedTiles shifted = MakeShiftedTiles(most, factor, outer.name);
+          outer.extent = ir::Expr(shifted.count);
+          outer.max_extent = std::max(outer.max_extent, factor - 1);
+          inner.extent = ir::Expr(shifted.length);
+          start = shifted.start;
+        } else {
+          start = ir::Min(start, ir::Expr(most - factor));
+        }
         nest->overlapping.push_back(outer.name);
         break;
       case Tail::kPeel:
-        inner.extent = ir::Min(ir::Expr(factor), ir::Expr(loop.max_extent) - start);
+        inner.extent = ir::Min(ir::Expr(factor), (varies ? loop.extent : ir::Expr(most)) - start);
         break;
     }
   }
@@ -72,7 +106,8 @@ absl::Status Apply(const Split& step, State& state) {
   // split loop's last iteration.
   const bool beyond = !exact && step.tail == Tail::kMask;
   const ir::Expr place = map.at(loop.name);
-  const ir::VarMap within{{loop.name, beyond ? ir::Min(place, ir::Expr(loop.max_extent - 1)) : place}};
+  const ir::VarMap within{
+      {loop.name, beyond ? ir::Min(place, varies ? loop.extent - ir::Expr(1) : ir::Expr(most - 1)) : place}};
   for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, within);
   nest->loops[position] = std::move(inner);
   nest->loops.insert(nest->loops.begin() + static_cast<std::ptrdiff_t>(position), std::move(outer));

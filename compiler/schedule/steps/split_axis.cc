@@ -23,18 +23,18 @@ absl::Status Apply(const SplitAxis& step, State& state) {
     return absl::NotFoundError(fmt::format("{} is not an axis of stage {}", step.axis, step.stage));
   }
   if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
-  if (step.factor > std::max(axis->extent, kPaddedTileElementsMax)) {
+  if (step.factor > std::max(axis->extent.max(), kPaddedTileElementsMax)) {
     return absl::FailedPreconditionError(
         fmt::format("groups of {} are too large for axis {} of {}", step.factor, step.axis, axis->extent));
   }
   const auto place = axis - stage.axes.begin();
-  const int64_t extent = axis->extent, groups = (extent + step.factor - 1) / step.factor;
+  const ir::Size extent = axis->extent, groups = CeilDiv(extent, step.factor);
   const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};
   const ir::Expr factor(step.factor);
   std::vector<ir::Expr> ends = nest->conditions.tail_guards;
-  if (groups * step.factor > extent) {
+  if (!Divides(step.factor, extent)) {
     ir::Ranges ranges = AxisRanges(stage);
-    ranges[step.axis] = {0, groups * step.factor - 1};
+    ranges[step.axis] = {0, groups.max() * step.factor - 1};
     ends.push_back(ir::MakeVar(step.axis) < ir::Expr(extent));
     stage.value = ProtectLoads(stage.value, {{step.axis, ends.back()}}, ranges);
   }
@@ -43,7 +43,7 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   for (ir::Expr& end : ends) end = ir::Substitute(end, divided_axis);
   *axis = inner;
   stage.axes.insert(stage.axes.begin() + place, outer);
-  std::vector<int64_t> shape;
+  ir::Shape shape;
   for (const ir::Axis& a : stage.axes) shape.push_back(a.extent);
   const ir::Buffer old = stage.buffer;
   stage.buffer = ir::MakeBuffer(old->name, old->dtype, std::move(shape));

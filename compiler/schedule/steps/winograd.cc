@@ -123,7 +123,7 @@ struct NewStage {
   ir::Stage stage;
   std::vector<ir::Expr> at;  // variables of its axes
 
-  NewStage(const std::string& name, ir::DType type, const std::vector<int64_t>& extents) {
+  NewStage(const std::string& name, ir::DType type, const ir::Shape& extents) {
     for (size_t d = 0; d < extents.size(); ++d) {
       stage.axes.push_back({fmt::format("{}_{}", name, d), extents[d]});
       at.push_back(ir::MakeVar(stage.axes.back().name));
@@ -136,7 +136,7 @@ class Rewrite {
  public:
   Rewrite(const ir::Stage& stage, const Convolution& conv, int64_t size)
       : whole_(stage), conv_(conv), size_(size), patch_(size + kWindow - 1), transforms_(TransformsOf(size)) {
-    for (size_t i = 0; i < 2; ++i) tiles_[i] = (conv.out[i].extent + size - 1) / size;
+    for (size_t i = 0; i < 2; ++i) tiles_[i] = CeilDiv(conv.out[i].extent, size);
     count_ = tiles_[0] * tiles_[1];
     for (const ir::Axis& axis : conv.batch) count_ *= axis.extent;
   }
@@ -149,7 +149,7 @@ class Rewrite {
   }
 
  private:
-  NewStage Make(const std::string& suffix, const std::vector<int64_t>& extents) const {
+  NewStage Make(const std::string& suffix, const ir::Shape& extents) const {
     return {whole_.buffer->name + suffix, whole_.buffer->dtype, extents};
   }
 
@@ -162,7 +162,7 @@ class Rewrite {
 
   // Makes a stage whose axis `row` selects a row of the matrix, applied to source(at, column) over all columns.
   using Source = std::function<ir::Expr(const std::vector<ir::Expr>& at, const ir::Expr& column)>;
-  ir::Buffer Transform(const std::string& suffix, const std::vector<int64_t>& extents, const Matrix& matrix, size_t row,
+  ir::Buffer Transform(const std::string& suffix, const ir::Shape& extents, const Matrix& matrix, size_t row,
                        Combine combine, const Source& source, bool prepared = false) {
     NewStage made = Make(suffix, extents);
     std::vector<ir::Expr> terms;
@@ -174,7 +174,7 @@ class Rewrite {
   // Stage d is the input patch of each tile, with zeros beyond the data. Stage r transforms its columns, stage v its
   // rows.
   ir::Buffer Data() {
-    const int64_t channels = conv_.channel.extent;
+    const ir::Size& channels = conv_.channel.extent;
     NewStage d = Make("d", {count_, patch_, patch_, channels});
     ir::VarMap place = TileOf(d.at[0]);
     place[conv_.window[0].name] = d.at[1];
@@ -183,8 +183,8 @@ class Rewrite {
     ir::Expr value = ir::Substitute(conv_.data, place);
     const ir::Load load = *value.As<ir::Load>();
     for (size_t i = 0; i < 2; ++i) {
-      const int64_t extent = load.buffer->shape[conv_.data_dims[i]];
-      if (tiles_[i] * size_ + kWindow - 1 <= extent) continue;
+      const ir::Size& extent = load.buffer->shape[conv_.data_dims[i]];
+      if (AlwaysAtMost(tiles_[i] * size_ + kWindow - 1, extent)) continue;
       value = ir::MakeSelect(load.indices[conv_.data_dims[i]] < ir::Expr(extent), value, ir::MakeZero(value.type()));
     }
     const ir::Buffer patch = Add(std::move(d), value);
@@ -197,7 +197,7 @@ class Rewrite {
 
   // Stage g transforms the columns of the weights, stage u their rows. Both are computed before the kernel runs.
   ir::Buffer Weights() {
-    const int64_t channels = conv_.channel.extent, filters = conv_.filter.extent;
+    const ir::Size channels = conv_.channel.extent, filters = conv_.filter.extent;
     const auto column = [&](const std::vector<ir::Expr>& at, const ir::Expr& x) {
       return ir::Substitute(conv_.weights, {{conv_.window[0].name, x},
                                             {conv_.window[1].name, at[1]},
@@ -224,7 +224,7 @@ class Rewrite {
 
   // Stage q transforms the columns of the products back, stage y their rows.
   ir::Buffer Output(const ir::Buffer& products) {
-    const int64_t filters = conv_.filter.extent;
+    const ir::Size& filters = conv_.filter.extent;
     const ir::Buffer half =
         Transform("q", {count_, size_, patch_, filters}, transforms_.output, 1, CombineByPairs,
                   [&](const auto& at, const ir::Expr& a) { return ir::MakeLoad(products, {a, at[2], at[0], at[3]}); });
@@ -267,7 +267,7 @@ class Rewrite {
   const Convolution conv_;
   const int64_t size_, patch_;
   const Transforms transforms_;
-  int64_t tiles_[2], count_;
+  ir::Size tiles_[2], count_;
   std::vector<Nest> nests_;
 };
 

@@ -33,7 +33,7 @@ int CountLoads(const schedule::State& state, const ir::BufferNode* buffer) {
 
 std::vector<int64_t> ExtentsOf(const ir::Stage& stage) {
   std::vector<int64_t> extents;
-  for (const ir::Axis& axis : stage.axes) extents.push_back(axis.extent);
+  for (const ir::Axis& axis : stage.axes) extents.push_back(axis.extent.max());
   return extents;
 }
 
@@ -48,7 +48,7 @@ std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, c
         return std::nullopt;
       }
     }
-    stride *= load.buffer->shape[d];
+    stride *= load.buffer->shape[d].max();
   }
   return total;
 }
@@ -125,7 +125,7 @@ std::vector<std::string> StagesOf(const schedule::State& state) {
 
 int64_t RowBytes(const ir::Stage& stage, size_t common) {
   int64_t bytes = ir::SizeOf(stage.buffer->dtype);
-  for (size_t d = common; d < stage.axes.size(); ++d) bytes *= stage.axes[d].extent;
+  for (size_t d = common; d < stage.axes.size(); ++d) bytes *= stage.axes[d].extent.max();
   return bytes;
 }
 

@@ -23,10 +23,10 @@ std::vector<std::string> Readers(const schedule::State& state, const ir::BufferN
 int CountLoads(const schedule::State& state, const ir::BufferNode* buffer);
 
 std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
-std::vector<int64_t> ExtentsOf(const ir::Stage& stage);  // the extents of its axes, without reduction axes
+std::vector<int64_t> ExtentsOf(const ir::Stage& stage);  // the largest extents of its axes, without reduction axes
 using schedule::AxisRanges;
 // How far apart in the row-major buffer, in elements, the load's elements for neighbouring values of `axis` are. 0: the
-// axis does not move the load. nullopt: the distance is not constant.
+// axis does not move the load. nullopt: the distance is not constant. Open sizes count as their largest values.
 std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
 // Whether the stage reads `buffer` only at its own axes, in order.
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
@@ -44,10 +44,10 @@ bool HasWindow(const ir::Stage& stage);
 int CountNodes(const ir::Expr& e);
 bool HasCall(const ir::Expr& e);
 
-// How to treat the last tile of an axis: it overlaps the one before, which needs no condition, unless the axis is
-// shorter than one tile. Then it is masked.
-inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
-  return extent >= tile ? schedule::Tail::kShift : schedule::Tail::kMask;
+// Sketch::TailOf for the tiles of an axis.
+inline schedule::Tail TailOf(const ir::Size& extent, int64_t tile) {
+  if (extent.min() >= tile || (!extent.IsFixed() && Divides(tile, extent))) return schedule::Tail::kShift;
+  return extent.IsFixed() ? schedule::Tail::kMask : schedule::Tail::kPeel;
 }
 // The least power of two that is not below n.
 int64_t PowerOf2Ceil(int64_t n);

@@ -42,7 +42,7 @@ std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   int64_t copies = 1;
   for (size_t d = 0; d + 1 < stage.axes.size(); ++d) {
     const ir::Axis& axis = stage.axes[d];
-    if (axis.extent < 2 || copies * axis.extent > kUnrolledCopiesMax) continue;
+    if (axis.extent.max() < 2 || copies * axis.extent.max() > kUnrolledCopiesMax) continue;
     bool divided = false;
     ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
       const ir::Binary* b = e.As<ir::Binary>();
@@ -51,7 +51,7 @@ std::vector<std::string> CaseAxes(const ir::Stage& stage) {
     });
     if (!divided) continue;
     cases.push_back(axis.name);
-    copies *= axis.extent;
+    copies *= axis.extent.max();
   }
   return cases;
 }
@@ -89,7 +89,7 @@ bool AreFusable(const ir::Stage& stage, const std::vector<ir::Load>& loads, cons
   const ir::Axis& inner = stage.axes[d + 1];
   return std::ranges::all_of(loads, [&](const ir::Load& load) {
     const auto outer_stride = StrideOf(load, stage.axes[d].name, ranges), stride = StrideOf(load, inner.name, ranges);
-    return outer_stride.has_value() && stride.has_value() && *outer_stride == *stride * inner.extent;
+    return outer_stride.has_value() && stride.has_value() && *outer_stride == *stride * inner.extent.max();
   });
 }
 
@@ -103,12 +103,12 @@ std::optional<Across> AxesAcross(const ir::Stage& stage) {
     if (axes.size() < 2 || stride(axes.size() - 1) < kAcrossStrideMin) continue;
     for (size_t d = 0; d + 1 < axes.size(); ++d) {
       if (axes[d].extent == 1 || stride(d) != 1) continue;
-      Across a{d, d, axes.size() - 1, axes[d].extent, axes.back().extent};
+      Across a{d, d, axes.size() - 1, axes[d].extent.max(), axes.back().extent.max()};
       for (; a.first > 0 && (axes[a.first - 1].extent == 1 || stride(a.first - 1) == a.rows); --a.first) {
-        a.rows *= axes[a.first - 1].extent;
+        a.rows *= axes[a.first - 1].extent.max();
       }
       for (; a.column > a.last + 1 && AreFusable(stage, loads, ranges, a.column - 1); --a.column) {
-        a.columns *= axes[a.column - 1].extent;
+        a.columns *= axes[a.column - 1].extent.max();
       }
       if (a.rows >= kExchangeSideMin && a.columns >= kExchangeSideMin) return a;
     }
@@ -180,12 +180,12 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   HONE_ASSIGN_OR_RETURN(const std::string outer, FuseOuter(sketch, s, cases, keep));
   const bool apart = keep == 1 && s.axes.size() > 1;
   const std::string inner = apart ? s.axes.back().name : outer;
-  const int64_t inner_extent = apart ? s.axes.back().extent : elements;
+  const int64_t inner_extent = apart ? s.axes.back().extent.max() : elements;
   std::string tasks = outer;
   const int64_t width = std::min(most, PowerOf2Ceil(inner_extent));
   const int64_t unroll = sketch.chooser.OneOf(prefix + "vectors", {1, 2, 4}, 1);
   if (width > 1) {
-    HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(inner, width, TailOf(inner_extent, width)));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(inner, width, sketch.TailOf(inner, width)));
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{vector.inner, ir::LoopKind::kVectorized}));
     std::string vectors = vector.outer;
     if (unroll > 1 && inner_extent >= width * unroll) {

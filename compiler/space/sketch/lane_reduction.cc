@@ -33,7 +33,7 @@ enum Sharing : int64_t { kNone = 0, kRow = 1, kColumns = 2 };
 std::optional<ir::Load> LargestLoad(const ir::Stage& s) {
   AxisExtents extents;
   for (const auto* axes : {&s.axes, &s.reduce_axes}) {
-    for (const ir::Axis& axis : *axes) extents[axis.name] = axis.extent;
+    for (const ir::Axis& axis : *axes) extents[axis.name] = axis.extent.max();
   }
   std::optional<ir::Load> largest;
   int64_t most = 0;
@@ -48,12 +48,12 @@ std::optional<ir::Load> LargestLoad(const ir::Stage& s) {
 
 bool LiesAlong(const ir::Load& load, const ir::Axis& axis, const ir::Stage& s) {
   const auto stride = StrideOf(load, axis.name, AxisRanges(s));
-  return axis.extent > 1 && stride.has_value() && std::abs(*stride) == 1;
+  return axis.extent.max() > 1 && stride.has_value() && std::abs(*stride) == 1;
 }
 
 // The last axis that has more than one element; null if none has.
 const ir::Axis* LastAxis(const ir::Stage& s) {
-  const auto found = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  const auto found = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent.max() > 1; });
   return found == s.axes.rend() ? nullptr : &*found;
 }
 
@@ -71,7 +71,7 @@ Sharing PreferredSharing(const Sketch& sketch, const ir::Stage& s) {
   }
   const ir::Axis* last = LastAxis(s);
   const bool columns =
-      cheap && last != nullptr && last->extent >= kSharedColumnsMin && ReduceSteps(s) >= kSharedColumnStepsMin;
+      cheap && last != nullptr && last->extent.max() >= kSharedColumnsMin && ReduceSteps(s) >= kSharedColumnStepsMin;
   return columns && ReadsAlongResult(s) && HasFewResults(sketch, s) ? kColumns : kNone;
 }
 
@@ -79,7 +79,7 @@ std::vector<int64_t> Sharings(const ir::Stage& s) {
   std::vector<int64_t> sharings = {kNone};
   if (ReduceSteps(s) >= kLaneSharedStepsMin) sharings.push_back(kRow);
   const ir::Axis* last = LastAxis(s);
-  if (last != nullptr && last->extent >= kSharedColumnsMin && ReduceSteps(s) >= kSharedColumnStepsMin)
+  if (last != nullptr && last->extent.max() >= kSharedColumnsMin && ReduceSteps(s) >= kSharedColumnStepsMin)
     sharings.push_back(kColumns);
   return sharings;
 }
@@ -102,7 +102,7 @@ absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::
   const int64_t y = ChooseLanes(sketch, reader + ".lanes_y", {2, 4, 8, 16}, 8, most / x);
   const std::string column = LastAxis(sketch.Get(reader).stage)->name;
   HONE_ASSIGN_OR_RETURN(const Partials partials,
-                        sketch.Rfactor({stage, longest.name, std::min(y, longest.extent), true, true}));
+                        sketch.Rfactor({stage, longest.name, std::min(y, longest.extent.max()), true, true}));
   const std::string& parts = partials.stage;
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{parts, ir::Scope::kShared}));
   // The axes of the partial results are those of the reader behind the axis over parts, so the column is one further.
@@ -174,7 +174,7 @@ int64_t PreferredParts(const Sketch& sketch, const ir::Stage& s) {
   int64_t groups = Results(s), least = kPartOfRow;
   if (!ReadsAlongReduction(s) && ReadsAlongResult(s)) {
     constexpr int64_t kColumnLanes = 32;
-    const int64_t columns = LastAxis(s)->extent;
+    const int64_t columns = LastAxis(s)->extent.max();
     groups = groups / columns * ((columns + kColumnLanes - 1) / kColumnLanes), least = kPartOfColumns;
   } else if (steps < kSplitRowStepsMin) {
     return 1;
@@ -190,13 +190,14 @@ absl::Status SplitIntoParts(Sketch& sketch, const std::string& stage) {
   const ir::Axis longest = LongestReduceAxis(s);
   if (!HasFewResults(sketch, s) || ReduceSteps(s) < kGroupStepsMax) return absl::OkStatus();
   std::vector<int64_t> counts;
-  for (int64_t parts = 1; parts <= std::min<int64_t>(1024, longest.extent / 2); parts *= 2) counts.push_back(parts);
+  for (int64_t parts = 1; parts <= std::min<int64_t>(1024, longest.extent.max() / 2); parts *= 2)
+    counts.push_back(parts);
   if (counts.size() < 2) return absl::OkStatus();
   const bool along = ReadsAlongReduction(s);
   const int64_t parts =
       sketch.chooser.OneOf(stage + ".parts", counts, std::min(PreferredParts(sketch, s), counts.back()));
   if (parts == 1) return absl::OkStatus();
-  const int64_t steps = (longest.extent + parts - 1) / parts;
+  const int64_t steps = (longest.extent.max() + parts - 1) / parts;
   HONE_ASSIGN_OR_RETURN(const Partials partials, sketch.Rfactor({stage, longest.name, steps, false, !along}));
   HONE_ASSIGN_OR_RETURN(const std::string sums, sketch.CacheWrite(partials.stage));
   return Reduce(sketch, partials.stage, sums);
@@ -206,12 +207,12 @@ absl::Status SplitIntoParts(Sketch& sketch, const std::string& stage) {
 
 int64_t ReduceSteps(const ir::Stage& s) {
   int64_t steps = 1;
-  for (const ir::Axis& axis : s.reduce_axes) steps *= axis.extent;
+  for (const ir::Axis& axis : s.reduce_axes) steps *= axis.extent.max();
   return steps;
 }
 
 const ir::Axis& LongestReduceAxis(const ir::Stage& s) {
-  return *std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
+  return *std::ranges::max_element(s.reduce_axes, {}, [](const ir::Axis& axis) { return axis.extent.max(); });
 }
 
 std::string PartialResultsOf(const Sketch& sketch, const std::string& stage) {

@@ -63,7 +63,7 @@ absl::Status SpreadRow(Sketch& sketch, const std::string& stage, size_t common, 
 // The number of elements that the stage has in one row.
 int64_t RowElements(const ir::Stage& s, size_t common) {
   int64_t elements = 1;
-  for (size_t d = common; d < s.axes.size(); ++d) elements *= s.axes[d].extent;
+  for (size_t d = common; d < s.axes.size(); ++d) elements *= s.axes[d].extent.max();
   return elements;
 }
 
@@ -71,7 +71,7 @@ bool IsRows(const Sketch& sketch, size_t common) {
   const schedule::State& state = sketch.state;
   int64_t bytes = 0, longest = 0, rows = 1;
   bool along = false, across = true;
-  for (size_t d = 0; d < common; ++d) rows *= state.outputs[0]->shape[d];
+  for (size_t d = 0; d < common; ++d) rows *= state.outputs[0]->shape[d].max();
   for (const Nest& nest : state.nests) {
     if (nest.prepared) return false;
     if (nest.stage.reduction != ir::Reduction::kNone) {
@@ -105,8 +105,8 @@ std::vector<std::string> RowReductions(const Sketch& sketch, const Rows& rows) {
 // levels, kSecondLevel lanes combine them first, and a single lane combines the rest.
 absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t lanes, int64_t levels) {
   const ir::Axis longest = LongestReduceAxis(sketch.Get(stage).stage);
-  if (longest.extent < 2) return absl::OkStatus();
-  const int64_t count = std::min(lanes, longest.extent);
+  if (longest.extent.max() < 2) return absl::OkStatus();
+  const int64_t count = std::min(lanes, longest.extent.max());
   HONE_ASSIGN_OR_RETURN(const Partials partials, sketch.Rfactor({stage, longest.name, count, true}));
   if (levels == 1 || count <= kSecondLevel) return absl::OkStatus();
   return sketch.Rfactor({stage, partials.axis, kSecondLevel, true}).status();
@@ -125,11 +125,11 @@ absl::StatusOr<std::vector<LaneReduced>> SplitForLaneReductions(Sketch& sketch, 
   std::vector<LaneReduced> lane_reduced;
   for (const std::string& stage : RowReductions(sketch, rows)) {
     const ir::Axis longest = LongestReduceAxis(sketch.Get(stage).stage);
-    if (longest.extent < width) {
+    if (longest.extent.max() < width) {
       HONE_RETURN_IF_ERROR(SplitReduction(sketch, stage, lanes, 1));
       continue;
     }
-    const int64_t count = std::min(lanes, longest.extent) / width * width;
+    const int64_t count = std::min(lanes, longest.extent.max()) / width * width;
     HONE_ASSIGN_OR_RETURN(const Partials lane_partials, sketch.Rfactor({stage, longest.name, count, true}));
     std::string reduced = stage;
     if (count > width) {
@@ -152,7 +152,7 @@ int64_t MergingLanes(const Sketch& sketch, const Rows& rows, int64_t lanes) {
       most = std::max(most, RowElements(sketch.Get(stage).stage, rows.common));
     }
     for (const std::string& stage : RowReductions(sketch, rows)) {
-      most = std::max(most, LongestReduceAxis(sketch.Get(stage).stage).extent);
+      most = std::max(most, LongestReduceAxis(sketch.Get(stage).stage).extent.max());
     }
   }
   return std::min(lanes, most) / width * width;
@@ -217,9 +217,9 @@ int64_t PreferredLanes(const Sketch& sketch, const Rows& rows) {
   if (sketch.target.hierarchy.shuffle_lanes == 0) return kLeast;
   int64_t longest = 1, count = 1;
   for (const std::string& stage : RowReductions(sketch, rows)) {
-    longest = std::max(longest, LongestReduceAxis(sketch.Get(stage).stage).extent);
+    longest = std::max(longest, LongestReduceAxis(sketch.Get(stage).stage).extent.max());
   }
-  for (size_t d = 0; d < rows.common; ++d) count *= sketch.Get(rows.output).stage.axes[d].extent;
+  for (size_t d = 0; d < rows.common; ++d) count *= sketch.Get(rows.output).stage.axes[d].extent.max();
   int64_t lanes = kLeast;
   while (lanes < kMost) {
     const bool idle = count * lanes < kUnitLanes * sketch.target.hierarchy.units;

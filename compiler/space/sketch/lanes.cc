@@ -25,7 +25,7 @@ int TransposedAxis(const ir::Stage& s) {
     if (apart < kTransposedExtentMin) continue;
     for (size_t d = 0; d + 1 < s.axes.size(); ++d) {
       const bool beside = std::abs(StrideOf(load, s.axes[d].name, ranges).value_or(0)) == 1;
-      if (beside && s.axes[d].extent >= kTransposedExtentMin) return static_cast<int>(d);
+      if (beside && s.axes[d].extent.max() >= kTransposedExtentMin) return static_cast<int>(d);
     }
   }
   return -1;
@@ -35,7 +35,7 @@ int TransposedAxis(const ir::Stage& s) {
 std::vector<int64_t> BlockSizes(const ir::Axis& axis) {
   std::vector<int64_t> sizes = {1};
   for (const int64_t size : {2, 4}) {
-    if (axis.extent % size == 0) sizes.push_back(size);
+    if (Divides(size, axis.extent)) sizes.push_back(size);
   }
   return sizes;
 }
@@ -111,7 +111,7 @@ absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, s
 absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
   if (s.axes.empty() || ir::NumElements(*s.buffer) <= 1) return absl::OkStatus();
-  const int transposed = s.axes.back().extent < kTransposedExtentMin ? -1 : TransposedAxis(s);
+  const int transposed = s.axes.back().extent.max() < kTransposedExtentMin ? -1 : TransposedAxis(s);
   const bool pays = sketch.target.memory.shared_gain > 1;
   if (transposed >= 0 && sketch.chooser.OneOf(stage + ".blocks", {0, 1}, pays ? 1 : 0) == 1) {
     return ScheduleTransposed(sketch, stage, s.axes[static_cast<size_t>(transposed)]);
@@ -120,7 +120,7 @@ absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage) {
   const int64_t lanes = ChooseLanes(sketch, stage + ".lanes", {32, 64, 128, 256}, 64, most);
   std::vector<int64_t> widths = {1};
   for (const int64_t w : {2, 4, 8}) {
-    if (s.axes.back().extent % w == 0) widths.push_back(w);
+    if (Divides(w, s.axes.back().extent)) widths.push_back(w);
   }
   const int64_t width = sketch.chooser.OneOf(stage + ".width", widths, PreferredWidth(s));
   if (width > 1) {

@@ -113,7 +113,7 @@ bool FeedsProduct(const schedule::State& state, const std::string& stage) {
   const ir::Stage& product = state.FindNest(readers[0])->stage;
   const std::vector<std::string> own = OwnProducers(state, product);
   if (!IsContraction(product) || std::ranges::find(own, stage) == own.end()) return false;
-  return product.axes.back().extent > 1 && std::ranges::all_of(LoadsOf(product), [&](const ir::Load& load) {
+  return product.axes.back().extent.max() > 1 && std::ranges::all_of(LoadsOf(product), [&](const ir::Load& load) {
            return load.buffer != made || std::ranges::none_of(load.indices, [&](const ir::Expr& index) {
                     return ir::UsesVar(index, product.axes.back().name);
                   });
@@ -144,7 +144,7 @@ std::vector<int64_t> RegionOf(const ir::Load& load, const ir::Ranges& ranges, co
                });
       if (!whole) span += std::abs(k) * (bounds.high - bounds.low);
     }
-    region.push_back(whole ? load.buffer->shape[d] : span);
+    region.push_back(whole ? load.buffer->shape[d].max() : span);
   }
   return region;
 }
@@ -156,7 +156,8 @@ int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisEx
     const bool affine = std::ranges::none_of(ir::ToLinear(load.indices[d], ranges).terms, [&](const auto& term) {
       return term.first.template As<ir::Var>() == nullptr && MovesWith(term.first, extents);
     });
-    bytes *= affine ? std::min(region[d], load.buffer->shape[d]) : load.buffer->shape[d];
+    const int64_t all = load.buffer->shape[d].max();
+    bytes *= affine ? std::min(region[d], all) : all;
   }
   return bytes;
 }

@@ -20,7 +20,7 @@ constexpr double kPaddedElementsRatioMax =
 bool FitsVectors(const Sketch& sketch, const ir::Stage& s) {
   if (s.reduce_axes.empty()) return false;
   const ir::Axis& axis = s.reduce_axes.back();
-  if (axis.extent <= sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)))) return false;
+  if (axis.extent.max() <= sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)))) return false;
   const ir::Ranges ranges = AxisRanges(s);
   const std::vector<ir::Load> loads = LoadsOf(s);
   return std::all_of(loads.begin(), loads.end(), [&](const ir::Load& load) {
@@ -43,12 +43,12 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   const int64_t width = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   std::vector<int64_t> options;
   for (const int64_t v : {int64_t{1}, int64_t{2}, kPartialVectorsMax}) {
-    if (v * width <= axis.extent) options.push_back(v);
+    if (v * width <= axis.extent.max()) options.push_back(v);
   }
   // Several vectors are independent chains, so that one does not wait for another. They are preferred unless the
   // padding beyond the axis' end grows. Records contain the name "lanes", so it must not change.
-  const auto all = [&](int64_t v) { return (axis.extent + v * width - 1) / (v * width) * v * width; };
-  int64_t preferred = axis.extent >= 8 * width ? kPartialVectorsMax : 1;
+  const auto all = [&](int64_t v) { return (axis.extent.max() + v * width - 1) / (v * width) * v * width; };
+  int64_t preferred = axis.extent.max() >= 8 * width ? kPartialVectorsMax : 1;
   while (preferred > 1 && static_cast<double>(all(preferred)) > kPaddedElementsRatioMax * static_cast<double>(all(1)))
     preferred /= 2;
   const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);

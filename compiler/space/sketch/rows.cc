@@ -22,8 +22,8 @@ int64_t Iterations(const schedule::State& state) {
   int64_t most = 0;
   for (const Nest& nest : state.nests) {
     int64_t count = 1;
-    for (const ir::Axis& axis : nest.stage.axes) count *= axis.extent;
-    for (const ir::Axis& axis : nest.stage.reduce_axes) count *= axis.extent;
+    for (const ir::Axis& axis : nest.stage.axes) count *= axis.extent.max();
+    for (const ir::Axis& axis : nest.stage.reduce_axes) count *= axis.extent.max();
     most = std::max(most, count);
   }
   return most;
@@ -51,16 +51,16 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   const ir::Stage& s = nest.stage;
   if (s.axes.size() <= common) return absl::OkStatus();
   const ir::Axis axis = s.axes.back();
-  const int64_t width =
-      std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOf2Ceil(axis.extent));
+  const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))),
+                                          PowerOf2Ceil(axis.extent.max()));
   if (width <= 1) {  // one result: unroll the reduction of the last few partial results
-    if (s.reduce_axes.size() != 1 || s.reduce_axes[0].extent > kUnrolledOpsMax) return absl::OkStatus();
+    if (s.reduce_axes.size() != 1 || s.reduce_axes[0].extent.max() > kUnrolledOpsMax) return absl::OkStatus();
     return sketch.Do(schedule::Annotate{s.reduce_axes[0].name, ir::LoopKind::kUnrolled});
   }
   std::vector<std::string> reduce;
   for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
-  const int64_t vectors = (axis.extent + width - 1) / width;
-  const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent;
+  const int64_t vectors = (axis.extent.max() + width - 1) / width;
+  const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent.max();
   // A reduction masks its last tile: an overlapping tile would add elements twice.
   const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
   HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(axis.name, width, tail));
@@ -106,7 +106,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   int64_t rows = 1;
   for (size_t d = 0; d < common; ++d) {
     around.push_back(out.axes[d].name);
-    rows *= out.axes[d].extent;
+    rows *= out.axes[d].extent.max();
   }
   HONE_ASSIGN_OR_RETURN(const std::string row, sketch.FuseAll(around));
   const bool small = Iterations(sketch.state) < kSerialElementsMax || sketch.target.threads == 1;

@@ -17,7 +17,7 @@ constexpr int64_t kSplitStepsMin = 1 << 16;   // the fewest steps of all results
 
 int64_t Product(const std::vector<ir::Axis>& axes) {
   int64_t product = 1;
-  for (const ir::Axis& axis : axes) product *= axis.extent;
+  for (const ir::Axis& axis : axes) product *= axis.extent.max();
   return product;
 }
 
@@ -35,11 +35,11 @@ int64_t PartLength(int64_t extent, int64_t parts) {
 // tiles of the last axis.
 int64_t TasksOfResults(const Sketch& sketch, const ir::Stage& s) {
   const int64_t results = Product(s.axes);
-  const auto last = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  const auto last = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent.max() > 1; });
   if (last == s.axes.rend() || FitsVectors(sketch, s)) return results;
   const int axis = static_cast<int>(s.axes.rend() - last) - 1;
   const int64_t tile = TileModel(s, sketch.target).Cheapest(axis).sizes[static_cast<size_t>(axis)];
-  return results / last->extent * ((last->extent + tile - 1) / tile);
+  return results / last->extent.max() * ((last->extent.max() + tile - 1) / tile);
 }
 
 absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
@@ -50,7 +50,7 @@ absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
   }
   // The outermost axis that is long enough is split, so that parts lie apart in memory.
   const auto long_enough = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
-                                        [&](const ir::Axis& a) { return a.extent >= 4 * threads; });
+                                        [&](const ir::Axis& a) { return a.extent.max() >= 4 * threads; });
   if (long_enough == s.reduce_axes.end()) return false;
   const bool partials = PrefersPartialResults(sketch.state, s, sketch.target);  // then every result is a task
   const bool enough_results = (partials ? results : TasksOfResults(sketch, s)) >= 4 * threads;
@@ -59,7 +59,7 @@ absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
   if (parts == 1) return false;
   if (partials) HONE_RETURN_IF_ERROR(LayAlongReduction(sketch, stage));  // the parts read the packed operands, too
   HONE_RETURN_IF_ERROR(
-      sketch.Do(schedule::Rfactor{stage, long_enough->name, PartLength(long_enough->extent, parts), false}));
+      sketch.Do(schedule::Rfactor{stage, long_enough->name, PartLength(long_enough->extent.max(), parts), false}));
   return true;
 }
 

@@ -24,7 +24,7 @@ constexpr int64_t kPackedReuseMin = 8;  // the fewest uses of an element that pa
 int64_t Reuse(const ir::Stage& s, const ir::Load& load) {
   int64_t reuse = 1;
   for (const ir::Axis& axis : s.axes) {
-    if (StrideOf(load, axis.name, AxisRanges(s)) == 0) reuse *= axis.extent;
+    if (StrideOf(load, axis.name, AxisRanges(s)) == 0) reuse *= axis.extent.max();
   }
   return reuse;
 }
@@ -58,20 +58,20 @@ Shape ShapeAlong(const Tiling& t, const ir::Stage& s, size_t axis) {
   const TileModel model(s, t.sketch.target, shape.packed);
   shape.tile = model.Cheapest(static_cast<int>(axis));
   shape.cycles = model.Cycles(shape.tile);
-  for (const ir::Axis& r : s.reduce_axes) shape.cycles *= static_cast<double>(r.extent);
+  for (const ir::Axis& r : s.reduce_axes) shape.cycles *= static_cast<double>(r.extent.max());
   return shape;
 }
 
 int64_t PreferredPartials(const Tiling& t, const ir::Stage& s) {
   const int64_t width = t.sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
-  return s.reduce_axes.back().extent >= 8 * width ? 4 * width : width;
+  return s.reduce_axes.back().extent.max() >= 8 * width ? 4 * width : width;
 }
 
 // Whether vectors along the last axis of the results would be less than half full.
 bool HasShortResults(const Sketch& sketch, const ir::Stage& s) {
-  const auto last = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  const auto last = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent.max() > 1; });
   return last == s.axes.rend() ||
-         2 * last->extent < sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
+         2 * last->extent.max() < sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ int64_t ChoosePartials(Tiling& t, const ir::Stage& s) {
   const int64_t width = t.sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   std::vector<int64_t> options;
   for (const int64_t v : {1, 2, 4}) {
-    if (v * width <= s.reduce_axes.back().extent) options.push_back(v * width);
+    if (v * width <= s.reduce_axes.back().extent.max()) options.push_back(v * width);
   }
   // Records contain the name "lanes", so it must not change.
   const int64_t chosen = t.Choose("lanes", options, PreferredPartials(t, s));

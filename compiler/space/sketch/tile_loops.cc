@@ -139,7 +139,7 @@ absl::Status AddUpBlocks(Tiling& t) {
 // Unrolls the reduction of the partial results, so that they never leave registers.
 absl::Status UnrollPartials(Tiling& t) {
   const ir::Stage s = t.StageOf(t.stage);
-  if (t.tile.rows() * s.reduce_axes.back().extent > kUnrolledOpsMax) return absl::OkStatus();
+  if (t.tile.rows() * s.reduce_axes.back().extent.max() > kUnrolledOpsMax) return absl::OkStatus();
   for (const auto* axes : {&s.axes, &s.reduce_axes}) {
     for (const ir::Axis& axis : *axes) HONE_RETURN_IF_ERROR(Unroll(t, axis.name));
   }
@@ -183,12 +183,13 @@ absl::Status UnrollReduction(Tiling& t, schedule::Reorder* order, std::vector<st
 absl::Status SplitReduction(Tiling& t) {
   if (t.along_reduction() || std::ranges::count(t.letters, 'R') < 2) return absl::OkStatus();
   const ir::Stage& s = t.StageOf(t.stage);
-  const auto longest = std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
+  const auto longest =
+      std::ranges::max_element(s.reduce_axes, {}, [](const ir::Axis& axis) { return axis.extent.max(); });
   std::vector<int64_t> options = {0};
-  for (int64_t block = 8; block <= 512 && block < longest->extent; ++block) {
-    if (longest->extent % block == 0) options.push_back(block);
+  for (int64_t block = 8; block <= 512 && block < longest->extent.max(); ++block) {
+    if (Divides(block, longest->extent)) options.push_back(block);
   }
-  options.push_back(longest->extent);
+  options.push_back(longest->extent.max());
   const int64_t block = t.Choose("r1", options, 0);
   if (block == 0) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const Partials partials, t.sketch.Rfactor({t.stage, longest->name, block, false}));

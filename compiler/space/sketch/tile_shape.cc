@@ -39,11 +39,11 @@ std::optional<int64_t> StrideWithin(const ir::Load& load, const ir::Axis& axis, 
         continue;
       }
       const int64_t divisor = DivisorOf(atom, axis.name);
-      if (divisor <= 0 || axis.extent % divisor != 0) return std::nullopt;
+      if (divisor <= 0 || !Divides(divisor, axis.extent)) return std::nullopt;
       *grain = std::gcd(*grain, divisor);
       if (atom.As<ir::Binary>()->op == ir::BinaryOp::kFloorMod) total += k * stride;
     }
-    stride *= load.buffer->shape[d];
+    stride *= load.buffer->shape[d].max();
   }
   return total;
 }
@@ -59,7 +59,7 @@ Window WindowOf(const ir::Stage& stage, const ir::Load& load, const ir::Axis& ax
       const auto reduced = std::ranges::find(stage.reduce_axes, v->name, &ir::Axis::name);
       if (reduced == stage.reduce_axes.end()) continue;
       step = k;
-      length = reduced->extent;
+      length = reduced->extent.max();
     }
     if (stride > 0 && step > 0 && stride % step == 0) return {stride / step, length};
   }
@@ -70,7 +70,7 @@ Window WindowOf(const ir::Stage& stage, const ir::Load& load, const ir::Axis& ax
 
 bool SharesRows(const ir::Stage& stage) {
   int64_t steps = 1;
-  for (const ir::Axis& axis : stage.reduce_axes) steps *= axis.extent;
+  for (const ir::Axis& axis : stage.reduce_axes) steps *= axis.extent.max();
   if (stage.axes.empty() || steps > kUnrolledWindowStepsMax) return false;
   const auto slides = [&](const ir::Axis& axis) {
     return std::ranges::any_of(LoadsOf(stage), [&](const ir::Load& load) {
@@ -98,9 +98,9 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
     }
     loads_.push_back(std::move(moves));
   }
-  for (const ir::Axis& axis : stage.reduce_axes) reduce_steps_ *= static_cast<double>(axis.extent);
+  for (const ir::Axis& axis : stage.reduce_axes) reduce_steps_ *= static_cast<double>(axis.extent.max());
   for (size_t d = 0; d < stage.axes.size(); ++d) {
-    if (stage.axes[d].extent > 1) last_ = static_cast<int>(d);
+    if (stage.axes[d].extent.max() > 1) last_ = static_cast<int>(d);
   }
 }
 
@@ -139,7 +139,7 @@ bool TileModel::IsContiguous(int axis) const {
 
 int64_t TileModel::VectorsMax(int vector, int64_t width) const {
   const bool packed = std::any_of(loads_.begin(), loads_.end(), [](const Moves& m) { return m.packed; });
-  const int64_t extent = stage_.axes[static_cast<size_t>(vector)].extent;
+  const int64_t extent = stage_.axes[static_cast<size_t>(vector)].extent.max();
   // Only a packed operand has padding for vectors beyond the edge.
   return std::clamp<int64_t>((extent + (packed ? width - 1 : 0)) / width, 1, kTileVectorsMax);
 }
@@ -170,7 +170,7 @@ double TileModel::Loads(const Moves& moves, const InnerTile& tile) const {
 double TileModel::Cycles(const InnerTile& tile) const {
   double tiles = 1;
   for (size_t d = 0; d < tile.sizes.size(); ++d) {
-    tiles *= static_cast<double>((stage_.axes[d].extent + tile.sizes[d] - 1) / tile.sizes[d]);
+    tiles *= static_cast<double>((stage_.axes[d].extent.max() + tile.sizes[d] - 1) / tile.sizes[d]);
   }
   const double vectors = static_cast<double>(tile.rows() * tile.vectors());
   const bool scattered = tile.vector != last_ && tile.vector < static_cast<int>(stage_.axes.size());
@@ -192,7 +192,7 @@ void TileModel::Improve(InnerTile& tile) const {
     for (size_t d = tile.sizes.size(); d-- > 0;) {
       // Axes inside the vector axis are not tiled: they would tear the vectors apart.
       if (static_cast<int>(d) == tile.vector || (static_cast<int>(d) > tile.vector)) continue;
-      const int64_t most = std::min(stage_.axes[d].extent, limit * tile.sizes[d] / tile.rows());
+      const int64_t most = std::min(stage_.axes[d].extent.max(), limit * tile.sizes[d] / tile.rows());
       InnerTile other = tile;
       for (other.sizes[d] = 1; other.sizes[d] <= most; ++other.sizes[d]) {
         const double cycles = Cycles(other);
@@ -207,7 +207,7 @@ void TileModel::Improve(InnerTile& tile) const {
 InnerTile TileModel::Cheapest(int vector) const {
   const size_t axis = static_cast<size_t>(vector);
   const int64_t most = std::min<int64_t>(target_.VectorWidth(std::max(4, ir::SizeOf(stage_.buffer->dtype))),
-                                         PowerOf2Ceil(stage_.axes[axis].extent));
+                                         PowerOf2Ceil(stage_.axes[axis].extent.max()));
   std::set<int64_t> widths = {most};
   if (grains_[axis] > 0) widths.insert(std::gcd(grains_[axis], most));
   InnerTile best;

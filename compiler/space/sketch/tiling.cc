@@ -27,12 +27,12 @@ Tiling::Tiling(Sketch& of, std::string read_by, std::string reduction, std::stri
       levels(static_cast<size_t>(std::ranges::count(letters, 'S'))),
       first_reduction(letters.find('R')) {
   HONE_CHECK(levels >= 2 && first_reduction >= 1 && letters.ends_with("RS"));
-  for (const ir::Axis& axis : StageOf(stage).reduce_axes) steps *= axis.extent;
+  for (const ir::Axis& axis : StageOf(stage).reduce_axes) steps *= axis.extent.max();
 }
 
 bool Tiling::WorthThreads() const {
   double flops = 2.0 * static_cast<double>(steps);
-  for (const ir::Axis& axis : out.axes) flops *= static_cast<double>(axis.extent);
+  for (const ir::Axis& axis : out.axes) flops *= static_cast<double>(axis.extent.max());
   return flops > kSerialFlopsMax && sketch.target.threads > 1;
 }
 
@@ -55,9 +55,9 @@ std::vector<int64_t> Tiling::Block() const {
 int64_t Tiling::TaskBytes(const std::vector<int64_t>& block, const std::vector<std::string>* only) const {
   const ir::Stage& s = StageOf(sums);
   AxisExtents extents;
-  for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
+  for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent.max();
   for (size_t d = 0; d < s.axes.size(); ++d) {
-    extents[s.axes[d].name] = d < rank() ? std::min(block[d] * TileSize(d), Extent(d)) : s.axes[d].extent;
+    extents[s.axes[d].name] = d < rank() ? std::min(block[d] * TileSize(d), Extent(d)) : s.axes[d].extent.max();
   }
   int64_t bytes = 0;
   for (const ir::Load& load : LoadsOf(s)) {

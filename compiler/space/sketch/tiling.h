@@ -51,7 +51,7 @@ struct Tiling {
 
   const ir::Stage& StageOf(const std::string& name) const { return sketch.Get(name).stage; }
   size_t rank() const { return out.axes.size(); }
-  int64_t Extent(size_t axis) const { return out.axes[axis].extent; }
+  int64_t Extent(size_t axis) const { return out.axes[axis].extent.max(); }
   // Whether vectors lie along the axis of partial results that was split off the reduction for them.
   bool along_reduction() const { return tile.vector == static_cast<int>(rank()); }
   bool IsVector(size_t axis) const { return static_cast<int>(axis) == tile.vector; }

@@ -103,8 +103,8 @@ class AttentionTile {
     int64_t row_bytes = 0;
     for (const Nest& nest : sketch_.state.nests) row_bytes += RowBytes(nest.stage, found_.common);
     int64_t all = 1;
-    for (size_t d = 0; d < found_.common; ++d) all *= output().axes[d].extent;
-    const int64_t extent = output().axes[found_.common - 1].extent, tasks = 4 * sketch_.target.threads;
+    for (size_t d = 0; d < found_.common; ++d) all *= output().axes[d].extent.max();
+    const int64_t extent = output().axes[found_.common - 1].extent.max(), tasks = 4 * sketch_.target.threads;
     const int64_t room = std::max<int64_t>(1, sketch_.target.memory.local_bytes / 4 * 3 / row_bytes);
     const int64_t share = std::min({std::max(kTaskRowsMin, CopiedBytesMax(sketch_.target) / 4 / row_bytes), room,
                                     (all + tasks - 1) / tasks, extent});

@@ -98,12 +98,12 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
   for (const ir::TensorInstruction instruction : target.tensor_instructions) {
     const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
     if (entry.lanes % target.hierarchy.lane_width != 0 || entry.sum != stage.buffer->dtype) continue;
-    const bool window = std::ranges::any_of(stage.reduce_axes,
-                                            [&](const ir::Axis& axis) { return axis.name != step && axis.extent > 1; });
+    const bool window = std::ranges::any_of(
+        stage.reduce_axes, [&](const ir::Axis& axis) { return axis.name != step && axis.extent.max() > 1; });
     if (entry.is_async && window) continue;
     const auto factors = schedule::FindFactors(stage.value, entry);
-    const bool whole = extent_of(stage.axes, vector) % (ir::kLanesOfRow * entry.n) == 0;
-    if (!factors.ok() || extent_of(stage.reduce_axes, step) % entry.k != 0 || (entry.is_async && !whole)) continue;
+    const bool whole = Divides(ir::kLanesOfRow * entry.n, extent_of(stage.axes, vector));
+    if (!factors.ok() || !Divides(entry.k, extent_of(stage.reduce_axes, step)) || (entry.is_async && !whole)) continue;
     ir::Load a = factors->a, b = factors->b;
     const auto varies = [&](const ir::Load& load) { return StrideOf(load, vector, AxisRanges(stage)) != 0; };
     if (varies(a)) std::swap(a, b);

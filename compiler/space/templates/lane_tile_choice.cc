@@ -41,7 +41,7 @@ bool VariesAlong(const ir::Load& load, int axis, const ir::Stage& s) {
 // begin at another position.
 bool BeginsApart(const ir::Load& load, int axis, const ir::Stage& s) {
   const auto moves = [](const ir::Axis& a, const ir::Expr& index) {
-    return a.extent > 1 && ir::UsesVar(index, a.name);
+    return a.extent.max() > 1 && ir::UsesVar(index, a.name);
   };
   return axis >= 0 && std::ranges::any_of(load.indices, [&](const ir::Expr& index) {
            const auto moved_by = [&](const ir::Axis& a) { return moves(a, index); };
@@ -52,7 +52,7 @@ bool BeginsApart(const ir::Load& load, int axis, const ir::Stage& s) {
 // The axes that give reuse, longest first. An operand that varies along the vector axis does not vary along them.
 std::vector<int> ReusingAxes(const ir::Stage& s, int vector) {
   std::vector<int> axes;
-  const auto extent = [&](int d) { return s.axes[static_cast<size_t>(d)].extent; };
+  const auto extent = [&](int d) { return s.axes[static_cast<size_t>(d)].extent.max(); };
   for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
     const bool reuses = std::ranges::any_of(
         LoadsOf(s), [&](const ir::Load& load) { return VariesAlong(load, vector, s) && !VariesAlong(load, d, s); });
@@ -76,7 +76,7 @@ std::vector<RowAxes> RowAxesOf(const LaneProblem& p) {
 // The bytes of the load that a group reads for one step, if it has the given numbers of rows.
 double StepBytesOf(const LaneProblem& p, const RowAxes& axes, const ir::Load& load, int64_t rows, int64_t more_rows) {
   AxisExtents extents;
-  for (const ir::Axis& axis : p.sums.reduce_axes) extents[axis.name] = axis.name == p.step_axis ? 1 : axis.extent;
+  for (const ir::Axis& axis : p.sums.reduce_axes) extents[axis.name] = axis.name == p.step_axis ? 1 : axis.extent.max();
   if (axes.row >= 0) extents[p.SumsName(axes.row)] = rows;
   if (axes.second >= 0) extents[p.SumsName(axes.second)] = more_rows;
   return static_cast<double>(RegionBytes(load, p.ranges, extents));
@@ -230,9 +230,9 @@ bool FillsLaneTile(const ir::Stage& s, const target::Target& target) {
   const int vector = VectorAxisOf(s);
   if (vector < 0) return false;
   const std::vector<int> rows = ReusingAxes(s, vector);
-  int64_t results = s.axes[static_cast<size_t>(vector)].extent;
+  int64_t results = s.axes[static_cast<size_t>(vector)].extent.max();
   for (const int d : std::span(rows).first(std::min<size_t>(2, rows.size()))) {
-    results *= s.axes[static_cast<size_t>(d)].extent;
+    results *= s.axes[static_cast<size_t>(d)].extent.max();
   }
   return !rows.empty() && results >= target.hierarchy.lane_width;
 }
@@ -265,13 +265,15 @@ LaneProblem FindLaneProblem(const schedule::State& state, const target::Target& 
   p.vector_axis = VectorAxisOf(p.out);
   if (p.vector_axis < 0) return p;
   const std::vector<ir::Axis>& axes = p.sums.reduce_axes;
-  p.step_place = step_place >= 0 ? step_place : std::ranges::max_element(axes, {}, &ir::Axis::extent) - axes.begin();
+  p.step_place = step_place >= 0 ? step_place : std::ranges::max_element(axes, {}, [](const ir::Axis& axis) {
+                                                  return axis.extent.max();
+                                                }) - axes.begin();
   p.step_axis = axes[static_cast<size_t>(p.step_place)].name;
-  p.steps = axes[static_cast<size_t>(p.step_place)].extent;
+  p.steps = axes[static_cast<size_t>(p.step_place)].extent.max();
   for (const ir::Axis& axis : axes) {
     if (axis.name == p.step_axis) continue;
     p.window_axes.push_back(axis.name);
-    p.window *= axis.extent;
+    p.window *= axis.extent.max();
   }
   return p;
 }
@@ -298,7 +300,7 @@ LaneShapes ShapesWith(const LaneProblem& p, std::optional<ir::TensorInstruction>
 std::optional<LaneWork> WorkOf(const LaneProblem& p, const RowAxes& axes) {
   LaneWork work;
   work.columns = p.Extent(p.vector_axis), work.rows = p.Extent(axes.row), work.more_rows = p.Extent(axes.second);
-  for (const ir::Axis& axis : p.out.axes) work.others *= axis.extent;
+  for (const ir::Axis& axis : p.out.axes) work.others *= axis.extent.max();
   work.others /= work.columns * work.rows * work.more_rows;
   work.steps = p.steps, work.window = p.window;
   bool shares_columns = false;

@@ -29,7 +29,7 @@ struct LaneProblem {
   std::vector<std::string> window_axes;  // the other axes of the reduction
   int64_t window = 1;                    // steps of window_axes together for one step of step_axis
 
-  int64_t Extent(int axis) const { return axis < 0 ? 1 : out.axes[static_cast<size_t>(axis)].extent; }
+  int64_t Extent(int axis) const { return axis < 0 ? 1 : out.axes[static_cast<size_t>(axis)].extent.max(); }
   const std::string& SumsName(int axis) const { return sums.axes[static_cast<size_t>(axis)].name; }
   bool VariesAlongColumns(const ir::Load& load) const;
   bool IsFixed(const ir::Load& load) const { return schedule::IsFixed(state, load.buffer.get()); }

@@ -162,7 +162,7 @@ int64_t RowDims(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& 
 int64_t CopyBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load, int64_t pad) {
   const LaneShape& shape = plan.shape;
   AxisExtents extents;
-  for (const ir::Axis& axis : p.sums.reduce_axes) extents[axis.name] = axis.extent;
+  for (const ir::Axis& axis : p.sums.reduce_axes) extents[axis.name] = axis.extent.max();
   extents[p.step_axis] = plan.step;
   const int64_t vector = VectorElements(plan, p.target);
   const std::tuple<int, int64_t, int64_t> tiles[] = {

@@ -70,7 +70,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 
 int64_t StepsOf(const ir::Stage& reduction) {
   int64_t steps = 1;
-  for (const ir::Axis& axis : reduction.reduce_axes) steps *= axis.extent;
+  for (const ir::Axis& axis : reduction.reduce_axes) steps *= axis.extent.max();
   return steps;
 }
 
@@ -287,7 +287,8 @@ void ChooseTile(const Problem& p, RegisterTilePlan* plan) {
     const int64_t planes = plan->rows == row_extent ? PlanesToFill(p, *plan, planes_max) : 1;
     plan->planes = p.ChooseSize("planes", p.Extent(p.plane_axis), planes_max, p.HintedSize(p.plane_axis, planes));
   }
-  plan->tail = p.packs ? schedule::Tail::kMask : TailOf(vector_extent, plan->columns());
+  plan->tail =
+      p.packs ? schedule::Tail::kMask : TailOf(p.out.axes[static_cast<size_t>(p.vector_axis)].extent, plan->columns());
 }
 
 int64_t PanelsOf(const Problem& p, const RegisterTilePlan& plan) {
@@ -302,7 +303,7 @@ int64_t OutermostTiles(const Problem& p, const RegisterTilePlan& plan) {
 // The bytes of the operand that does not vary along the vectors.
 int64_t BroadcastBytes(const Problem& p) {
   AxisExtents extents;
-  for (const ir::Axis& axis : p.reduction.reduce_axes) extents[axis.name] = axis.extent;
+  for (const ir::Axis& axis : p.reduction.reduce_axes) extents[axis.name] = axis.extent.max();
   for (size_t d = 0; d < p.reduction.axes.size(); ++d) extents[p.reduction.axes[d].name] = p.extents[d];
   int64_t bytes = 0;
   for (const ir::Load& load : LoadsOf(p.reduction)) {
@@ -355,7 +356,7 @@ int64_t CopiedBytes(const Problem& p, const RegisterTilePlan& plan, const std::v
                     int64_t tiles) {
   const ir::Stage& s = p.reduction;
   AxisExtents extents;  // extents of the parts of the axes inside a block
-  for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
+  for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent.max();
   for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
     int64_t extent = 1;
     if (d == p.vector_axis) extent = plan.rows_outside ? p.Extent(d) : plan.columns();
@@ -393,7 +394,8 @@ void ChooseOrder(const Problem& p, RegisterTilePlan* plan) {
 bool PadsSteps(const Problem& p) {
   const std::optional<TensorUse>& use = p.request.use;
   if (!use.has_value()) return false;
-  return std::ranges::find(p.reduction.reduce_axes, use->k, &ir::Axis::name)->extent < ir::EntryOf(use->instruction).k;
+  return std::ranges::find(p.reduction.reduce_axes, use->k, &ir::Axis::name)->extent.min() <
+         ir::EntryOf(use->instruction).k;
 }
 
 // Chooses where padding is computed. A panel of packed vectors reads all rows, so a block copies them only once if the
@@ -501,7 +503,8 @@ void ChooseInstructionUnrolling(const Problem& p, int64_t extent, RegisterTilePl
 // the innermost axis.
 void ChooseUnrolling(const Problem& p, Place place, RegisterTilePlan* plan) {
   if (plan->reduce_order.empty()) return;
-  const int64_t extent = std::ranges::find(p.reduction.reduce_axes, plan->reduce_order.back(), &ir::Axis::name)->extent;
+  const ir::Size& size = std::ranges::find(p.reduction.reduce_axes, plan->reduce_order.back(), &ir::Axis::name)->extent;
+  const int64_t extent = size.max();
   if (p.request.use.has_value()) return ChooseInstructionUnrolling(p, extent, plan);
   const int64_t limit = std::max<int64_t>(1, kUnrolledOpsMax / (plan->rows * plan->planes * plan->vectors));
   if (place == kWhereRead && p.steps <= limit) {
@@ -512,7 +515,7 @@ void ChooseUnrolling(const Problem& p, Place place, RegisterTilePlan* plan) {
   } else {
     std::vector<int64_t> factors = {1};
     for (const int64_t u : {2, 4, 8}) {
-      if (extent % u == 0 && u <= limit) factors.push_back(u);
+      if (Divides(u, size) && u <= limit) factors.push_back(u);
     }
     const int64_t preferred = factors.back();
     ChoosePart(p, std::move(factors), preferred, plan);

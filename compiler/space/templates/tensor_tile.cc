@@ -40,7 +40,7 @@ const ir::Load* NumberOf(const ir::Expr& e, const std::vector<ir::Axis>& reduced
 }
 
 const ir::Axis* VectorAxis(const ir::Stage& s) {
-  const auto axis = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  const auto axis = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent.max() > 1; });
   return axis == s.axes.rend() ? nullptr : &*axis;
 }
 
@@ -76,9 +76,9 @@ std::optional<ByteProduct> AsByteProduct(const ir::Stage& s) {
   const ir::Axis* k = nullptr;
   const auto along_memory = [&](const ir::Axis& axis) { return StrideOf(*a, axis.name, ranges) == 1; };
   for (const ir::Axis& axis : s.reduce_axes) {
-    if (DimOf(*a, axis.name) < 0 || DimOf(*b, axis.name) < 0 || axis.extent < kInstructionStepsMin) continue;
+    if (DimOf(*a, axis.name) < 0 || DimOf(*b, axis.name) < 0 || axis.extent.max() < kInstructionStepsMin) continue;
     if (k == nullptr || (along_memory(axis) && !along_memory(*k)) ||
-        (along_memory(axis) == along_memory(*k) && axis.extent > k->extent)) {
+        (along_memory(axis) == along_memory(*k) && axis.extent.max() > k->extent.max())) {
       k = &axis;
     }
   }
@@ -92,7 +92,7 @@ std::vector<ir::TensorInstruction> InstructionsFor(const ir::Stage& s, const Byt
   for (const ir::TensorInstruction instruction : target.tensor_instructions) {
     const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
     const bool bytes = ir::SizeOf(entry.a) == 1 && ir::SizeOf(entry.b) == 1 && entry.sum == ir::DType::kInt32;
-    if (!bytes || entry.m != 1 || entry.n > VectorAxis(s)->extent) continue;
+    if (!bytes || entry.m != 1 || entry.n > VectorAxis(s)->extent.max()) continue;
     const int cost = (product.a.buffer->dtype != entry.a ? (fixed_a ? 1 : 4) : 0) +
                      (product.b.buffer->dtype != entry.b ? (fixed_b ? 1 : 2) : 0);
     found.emplace_back(cost, instruction);
@@ -154,7 +154,8 @@ class TensorTile {
     HONE_CHECK(product.has_value());
     const ir::Load& a = product->a;
     const int dim = DimOf(a, k);
-    const bool together = StrideOf(a, k, AxisRanges(s)) == 1 && a.buffer->shape[static_cast<size_t>(dim)] % steps == 0;
+    const bool together =
+        StrideOf(a, k, AxisRanges(s)) == 1 && Divides(steps, a.buffer->shape[static_cast<size_t>(dim)]);
     if (together) return absl::OkStatus();
     std::vector<schedule::PackDim> dims;
     for (int d = 0; d < static_cast<int>(a.indices.size()); ++d) {
@@ -185,12 +186,12 @@ class TensorTile {
     const ir::Load load = LoadsOf(s)[0];
     const auto runs_along = [&](const ir::Axis& a) { return StrideOf(load, a.name, AxisRanges(s)) == 1; };
     const auto axis = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
-                                   [&](const ir::Axis& a) { return a.extent >= 2 * width && runs_along(a); });
+                                   [&](const ir::Axis& a) { return a.extent.max() >= 2 * width && runs_along(a); });
     std::string partials;  // the stage of partial sums; empty: the sums are made in one go
     if (axis != s.reduce_axes.end()) {
       HONE_ASSIGN_OR_RETURN(const Partials made, sketch_.Rfactor({sums, axis->name, width, true}));
       partials = made.stage;
-    } else if (runs_along(s.axes.back()) && s.axes.back().extent >= width) {
+    } else if (runs_along(s.axes.back()) && s.axes.back().extent.max() >= width) {
       return SumColumns(s, width);
     }
     std::vector<std::string> results;

@@ -31,7 +31,7 @@ constexpr double kSmallGain = 0.8;
 
 double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
   const WinogradWork work = WinogradWorkOf(conv, size);
-  const int64_t channels = conv.channel.extent, filters = conv.filter.extent;
+  const int64_t channels = conv.channel.extent.max(), filters = conv.filter.extent.max();
   const auto products = static_cast<double>(work.tiles * work.elements * channels * filters);
   // Patches and products are written and read once each. The data is read once for each patch, and the result is
   // written.
@@ -42,8 +42,8 @@ double Cycles(const Convolution& conv, int64_t size, const target::Target& targe
 }
 
 double DirectCycles(const Convolution& conv, const target::Target& target) {
-  const int64_t steps = kWinogradWindow * kWinogradWindow * conv.channel.extent;
-  return static_cast<double>(PixelsOf(conv) * steps * conv.filter.extent) / kProducts / target.hierarchy.units;
+  const int64_t steps = kWinogradWindow * kWinogradWindow * conv.channel.extent.max();
+  return static_cast<double>(PixelsOf(conv) * steps * conv.filter.extent.max()) / kProducts / target.hierarchy.units;
 }
 
 int64_t BestSize(const Convolution& conv, const target::Target& target) {

@@ -66,9 +66,10 @@ bool PrefersBlocks(const WinogradWork& work, const target::Target& target) {
 double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
   const WinogradWork work = WinogradWorkOf(conv, size);
   const int64_t width = target.VectorWidth(4);
-  const int64_t in = (conv.channel.extent + width - 1) / width, out = (conv.filter.extent + width - 1) / width;
+  const int64_t in = (conv.channel.extent.max() + width - 1) / width,
+                out = (conv.filter.extent.max() + width - 1) / width;
   const double patches = static_cast<double>(work.tiles * work.elements);
-  const double products = patches * static_cast<double>(conv.channel.extent * out) / target.core.multiply_adds;
+  const double products = patches * static_cast<double>(conv.channel.extent.max() * out) / target.core.multiply_adds;
   // Each vector of a transform takes a load, a store and about three additions, on the way in and on the way back.
   const double transforms = patches * static_cast<double>(in + out) * 6;
   const double weights = static_cast<double>(work.weight_bytes);
@@ -78,10 +79,11 @@ double Cycles(const Convolution& conv, int64_t size, const target::Target& targe
 
 double DirectCycles(const Convolution& conv, const target::Target& target) {
   const int64_t width = target.VectorWidth(4);
-  const int64_t weights = kWinogradWindow * kWinogradWindow * conv.channel.extent;
-  const double products = static_cast<double>(PixelsOf(conv) * weights * ((conv.filter.extent + width - 1) / width));
+  const int64_t weights = kWinogradWindow * kWinogradWindow * conv.channel.extent.max();
+  const double products =
+      static_cast<double>(PixelsOf(conv) * weights * ((conv.filter.extent.max() + width - 1) / width));
   return products / target.core.multiply_adds +
-         static_cast<double>(weights * conv.filter.extent * 4) / target.core.memory_bytes / target.threads;
+         static_cast<double>(weights * conv.filter.extent.max() * 4) / target.core.memory_bytes / target.threads;
 }
 
 int64_t BestSize(const Convolution& conv, const target::Target& target) {
@@ -136,9 +138,9 @@ class WinogradTile {
       around.push_back(tile.outer);
       inside.push_back(tile.inner);
     }
-    const int64_t width = WidthFor(conv_.filter.extent);
+    const int64_t width = WidthFor(conv_.filter.extent.max());
     HONE_ASSIGN_OR_RETURN(const SplitLoops filter,
-                          sketch_.Split(Axis(out_, filter_), width, TailOf(conv_.filter.extent, width)));
+                          sketch_.Split(Axis(out_, filter_), width, TailOf(conv_.filter.extent.max(), width)));
     std::vector<std::string> loops = around;
     loops.push_back(filter.outer);
     loops.insert(loops.end(), inside.begin(), inside.end());
@@ -167,9 +169,9 @@ class WinogradTile {
     const std::string& v = stages_.transformed_patches;
     const std::string tile = Axis(v, 2);
     if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{v, block_loop_}));
-    const int64_t width = WidthFor(conv_.channel.extent);
+    const int64_t width = WidthFor(conv_.channel.extent.max());
     HONE_ASSIGN_OR_RETURN(const SplitLoops channel,
-                          sketch_.Split(Axis(v, 3), width, TailOf(conv_.channel.extent, width)));
+                          sketch_.Split(Axis(v, 3), width, TailOf(conv_.channel.extent.max(), width)));
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Reorder{{tile, channel.outer, Axis(v, 0), Axis(v, 1), channel.inner}}));
     for (size_t d = 0; d < 2; ++d) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(v, d), ir::LoopKind::kUnrolled}));
     HONE_RETURN_IF_ERROR(Vectorize(channel.inner, width));
@@ -231,7 +233,7 @@ std::optional<Convolution> FindWinograd(const schedule::State& state, const ir::
   auto conv = schedule::FindConvolution(state, stage);
   if (!conv.has_value() || stage.buffer->dtype != ir::DType::kFloat32) return std::nullopt;
   const bool fits = conv->window[0].extent == kWinogradWindow && conv->window[1].extent == kWinogradWindow &&
-                    conv->out[0].extent > 1 && conv->out[1].extent > 1;
+                    conv->out[0].extent.max() > 1 && conv->out[1].extent.max() > 1;
   return fits ? conv : std::nullopt;
 }
 
@@ -245,18 +247,18 @@ bool ChannelsLast(const ir::Stage& stage, const Convolution& conv) {
 }
 
 int64_t PixelsOf(const Convolution& conv) {
-  int64_t pixels = conv.out[0].extent * conv.out[1].extent;
-  for (const ir::Axis& axis : conv.batch) pixels *= axis.extent;
+  int64_t pixels = conv.out[0].extent.max() * conv.out[1].extent.max();
+  for (const ir::Axis& axis : conv.batch) pixels *= axis.extent.max();
   return pixels;
 }
 
 WinogradWork WinogradWorkOf(const Convolution& conv, int64_t size) {
   WinogradWork work;
-  for (const ir::Axis& axis : conv.batch) work.tiles *= axis.extent;
-  for (const ir::Axis& axis : conv.out) work.tiles *= (axis.extent + size - 1) / size;
+  for (const ir::Axis& axis : conv.batch) work.tiles *= axis.extent.max();
+  for (const ir::Axis& axis : conv.out) work.tiles *= (axis.extent.max() + size - 1) / size;
   work.elements = (size + kWinogradWindow - 1) * (size + kWinogradWindow - 1);
-  work.tile_bytes = work.elements * (conv.channel.extent + conv.filter.extent) * 4;
-  work.weight_bytes = work.elements * conv.channel.extent * conv.filter.extent * 4;
+  work.tile_bytes = work.elements * (conv.channel.extent.max() + conv.filter.extent.max()) * 4;
+  work.weight_bytes = work.elements * conv.channel.extent.max() * conv.filter.extent.max() * 4;
   return work;
 }
 

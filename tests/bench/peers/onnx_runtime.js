@@ -50,7 +50,7 @@ function toFeeds(arrays) {
     Object.entries(arrays).map(([name, array]) => [name, new ort.Tensor(array.type, array.data, array.dims)]));
 }
 
-// Returns a promise of a session.
+// Returns a promise of a session. more: further options of the session.
 function openSession(model, threads, more = {}) {
   return ort.InferenceSession.create(model, {
     executionProviders: ['cpu'],
@@ -76,6 +76,28 @@ async function timeRuns(session, feeds, seconds) {
   return times;
 }
 
+// A session that writes a profile of all its runs. The profile does not count the copies of the outputs, which a caller's
+// clock includes.
+class ProfiledSession {
+  // A promise of one.
+  static async open(model, threads) {
+    const profiled = new ProfiledSession();
+    profiled.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hone-ort-'));
+    profiled.session = await openSession(model, threads,
+      {enableProfiling: true, profileFilePrefix: path.join(profiled.folder, 'profile')});
+    return profiled;
+  }
+
+  // Ends the session. Returns a promise of the time of each run in milliseconds, in order.
+  async close() {
+    this.session.endProfiling();
+    await this.session.release();
+    const events = JSON.parse(fs.readFileSync(path.join(this.folder, fs.readdirSync(this.folder)[0]), 'utf8'));
+    fs.rmSync(this.folder, {recursive: true});
+    return events.filter(({name}) => name === 'model_run').map(({dur}) => dur / 1e3);
+  }
+}
+
 // A model with its input, ready to run.
 class OnnxRuntime {
   // A promise of one. arrays: as readNpz gives them.
@@ -97,18 +119,9 @@ class OnnxRuntime {
   }
 
   async #timeByProfile(seconds) {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hone-ort-'));
-    try {
-      const session = await openSession(this.model, this.threads,
-        {enableProfiling: true, profileFilePrefix: path.join(folder, 'profile')});
-      const runs = (await timeRuns(session, this.feeds, seconds)).length;
-      session.endProfiling();
-      await session.release();
-      const events = JSON.parse(fs.readFileSync(path.join(folder, fs.readdirSync(folder)[0]), 'utf8'));
-      return median(events.filter(({name}) => name === 'model_run').slice(-runs).map(({dur}) => dur / 1e3));
-    } finally {
-      fs.rmSync(folder, {recursive: true});
-    }
+    const profiled = await ProfiledSession.open(this.model, this.threads);
+    const runs = (await timeRuns(profiled.session, this.feeds, seconds)).length;
+    return median((await profiled.close()).slice(-runs));
   }
 
   release() {
@@ -116,4 +129,4 @@ class OnnxRuntime {
   }
 }
 
-module.exports = {OnnxRuntime};
+module.exports = {OnnxRuntime, ProfiledSession, openSession, toFeeds};

@@ -73,8 +73,8 @@ TileHint RandomHint(const ir::Workload& workload, Random& random) {
     if (stage.reduction == ir::Reduction::kNone || stage.axes.empty()) continue;
     TileHint& hint = hints.emplace_back();
     for (const ir::Axis& axis : stage.axes) {
-      hint.extents.push_back(axis.extent);
-      hint.tile.push_back(1 + random.Below(std::min<int64_t>(axis.extent, 64)));
+      hint.extents.push_back(axis.extent.max());
+      hint.tile.push_back(1 + random.Below(std::min<int64_t>(axis.extent.max(), 64)));
     }
   }
   return hints.empty() ? TileHint() : hints[static_cast<size_t>(random.Below(static_cast<int64_t>(hints.size())))];

@@ -74,7 +74,7 @@ std::string IntElement(const graph::Constant& tensor, int64_t index) {
 }
 
 absl::Status CompareInts(const graph::Constant& actual, const graph::Constant& expected) {
-  for (int64_t i = 0; i < expected.type.elements(); ++i) {
+  for (int64_t i = 0; i < expected.type.elements().value(); ++i) {
     const std::string found = IntElement(actual, i);
     const std::string wanted = IntElement(expected, i);
     if (found != wanted) {
@@ -86,7 +86,7 @@ absl::Status CompareInts(const graph::Constant& actual, const graph::Constant& e
 
 double LargestFinite(const graph::Constant& tensor) {
   double largest = 0.0;
-  for (int64_t i = 0; i < tensor.type.elements(); ++i) {
+  for (int64_t i = 0; i < tensor.type.elements().value(); ++i) {
     const double value = std::abs(FloatElement(tensor, i));
     if (std::isfinite(value)) largest = std::max(largest, value);
   }
@@ -100,7 +100,7 @@ absl::Status CompareFloats(const graph::Constant& actual, const graph::Constant&
   const double absolute = (half ? 1e-3 : 1e-5) * std::max(1.0, LargestFinite(expected));
   double worst = 1.0;  // worst difference so far, as a multiple of the tolerance
   absl::Status status;
-  for (int64_t i = 0; i < expected.type.elements(); ++i) {
+  for (int64_t i = 0; i < expected.type.elements().value(); ++i) {
     const double found = FloatElement(actual, i);
     const double wanted = FloatElement(expected, i);
     if (found == wanted || (std::isnan(found) && std::isnan(wanted))) continue;

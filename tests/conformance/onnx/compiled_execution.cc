@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<graph::Constant>> RunHere(const std::string& package,
 absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph::TensorType& type) {
   std::ifstream file(path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  const int64_t wanted = type.elements() * ir::SizeOf(type.dtype);
+  const int64_t wanted = type.elements().value() * ir::SizeOf(type.dtype);
   if (static_cast<int64_t>(text.size()) != wanted) {
     return absl::DataLossError(fmt::format("an output has {} bytes, should have {}", text.size(), wanted));
   }

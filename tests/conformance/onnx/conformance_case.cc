@@ -98,7 +98,8 @@ absl::StatusOr<graph::Constant> ReadTensor(const fs::path& path) {
   }
   const std::optional<DType> dtype = DTypeOf(tensor.data_type());
   if (!dtype) {
-    const std::string type = onnx::TensorProto::DataType_Name(tensor.data_type());
+    std::string type = onnx::TensorProto::DataType_Name(tensor.data_type());
+    if (type.empty()) type = fmt::format("element type {}", tensor.data_type());  // newer than the installed ONNX
     return absl::UnimplementedError(fmt::format("tensors of {} are not supported", type));
   }
   graph::Constant constant;

@@ -29,7 +29,8 @@ std::vector<graph::ImportOptions> BindingAttempts(const ConformanceCase& content
     graph::ImportOptions options;
     for (size_t i = 0; i < content.inputs.size(); ++i) {
       const NamedTensor& input = content.inputs[i];
-      options.shapes[input.name] = input.value.type.shape;
+      const std::vector<int64_t> shape = ir::Values(input.value.type.shape);
+      options.shapes[input.name].assign(shape.begin(), shape.end());
       if (wanted(i, input)) options.bound_inputs[input.name] = input.value;
     }
     if (attempts.empty() || attempts.back().bound_inputs.size() != options.bound_inputs.size()) {

@@ -53,6 +53,18 @@ TEST(KernelInterface, TextReadsBack) {
   EXPECT_EQ(parsed->main[1].shared_bytes, 65536);
 }
 
+TEST(KernelInterface, SizesComeAfterOutputs) {
+  const std::string text = With("workspace f32", "sizes i64[3]\nworkspace f32");
+  std::string error;
+  EXPECT_FALSE(ParseKernelInterface(With("output f32", "sizes i64[3]\noutput f32"), &error).has_value());
+  EXPECT_THAT(error, HasSubstr("out of order"));
+  const auto parsed = ParseKernelInterface(text, &error);
+  ASSERT_TRUE(parsed.has_value()) << error;
+  EXPECT_EQ(Print(*parsed), text);
+  EXPECT_THAT(parsed->Of(BufferRole::kSizes), ElementsAre(4));
+  EXPECT_EQ(parsed->argument_count(), 5u);
+}
+
 TEST(KernelInterface, NothingToComputeNeedsNoLaunch) {
   std::string error;
   EXPECT_TRUE(ParseKernelInterface("kernel k\ninput f32[2]\noutput f32[0,2]\nscratch 0 0\n", &error)) << error;

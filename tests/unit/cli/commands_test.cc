@@ -228,6 +228,66 @@ TEST_F(CommandsTest, ProfileDescribesTheRunningProgram) {
   for (const json& kernel : document.at("kernels")) EXPECT_NE(kernel.at("schedule"), "of another");
 }
 
+TEST_F(CommandsTest, CheckListsAllProblems) {
+  graph::GraphBuilder b;
+  b.Input("x", graph::Dims({graph::Dim("batch"), graph::Dim(int64_t{4})})).Node("Foo", {"x"}, {"a"});
+  b.Node("Foo", {"x"}, {"b"}).Node("Softmax", {"x"}, {"c"}, {graph::Attr("axsi", 1)}).Node("Relu", {"x"}, {"d"});
+  b.Output("a").Output("b").Output("c").Output("d");
+  tests::WriteWholeFile(File("gaps.onnx"), b.Model());
+  const CommandResult text = Hone("check {gaps.onnx}");
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_THAT(text.output, HasSubstr("gaps.onnx: 4 nodes and constants, 3 problems\n"));
+  EXPECT_THAT(text.output, HasSubstr("operator           2  Foo (opset 17)\n"));
+  EXPECT_THAT(text.output, HasSubstr("nodes: node_of_a, node_of_b\n"));
+  EXPECT_THAT(text.output, HasSubstr("'axis' is similar"));
+  EXPECT_THAT(text.output, HasSubstr("  'batch': dimension 0 of 'x'\n"));
+  EXPECT_THAT(text.output, HasSubstr("--shape x=1,4\n"));
+  const CommandResult printed = Hone("check {gaps.onnx} --json 2>/dev/null");
+  const json document = json::parse(printed.output);
+  EXPECT_EQ(document["fine"], false);
+  ASSERT_EQ(document["problems"].size(), 3u);
+  EXPECT_EQ(document["problems"][0]["node"], "node_of_a");
+  EXPECT_EQ(document["problems"][0]["kind"], "operator");
+  EXPECT_EQ(document["summary"][0]["count"], 2);
+  EXPECT_EQ(document["open_dimensions"][0]["symbol"], "batch");
+  const CommandResult compiled = Hone("compile {gaps.onnx} -o {gaps.hone} --shape x=2,4");
+  EXPECT_EQ(compiled.exit_code, 1);
+  EXPECT_THAT(compiled.output, HasSubstr("gaps.onnx: 3 problems:\n"));
+}
+
+TEST_F(CommandsTest, CheckOfAModelWithoutProblems) {
+  graph::GraphBuilder b;
+  b.Input("x", {2, 4}).Node("Relu", {"x"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("fine.onnx"), b.Model());
+  const CommandResult result = Hone("check {fine.onnx} --target cpu");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("0 problems\nHone can compile this model\n"));
+}
+
+TEST_F(CommandsTest, AnInputWithADefaultNeedNotBeGiven) {
+  graph::GraphBuilder b;
+  b.Input("x", {kRows, kColumns}).Input("w", {1}).Floats("w", {1}, {3}).Node("Mul", {"x", "w"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("default.onnx"), b.Model());
+  const std::string compile = "HOME= XDG_DATA_HOME= " HONE_PROGRAM " compile ";
+  const CommandResult compiled = RunCommand(compile + File("default.onnx") + " -o " + File("default.hone"));
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.output;
+  EXPECT_THAT(compiled.output, HasSubstr("warning: input 'w' need not be set at run time"));
+  const auto first = [&] {
+    EXPECT_EQ(Hone("run {default.hone} --input {given.npz} --output {z.npz}").exit_code, 0);
+    const absl::StatusOr<NpzReader> reader = NpzReader::Open(File("z.npz"));
+    const absl::StatusOr<Array> y = reader->Read("y", [](const NpyHeader&) { return absl::OkStatus(); });
+    float value = 0;
+    std::memcpy(&value, y->data.data(), sizeof value);
+    return value;
+  };
+  const std::vector<float> x(kRows * kColumns, 2), w = {5};
+  WriteInputs("given.npz", {{"x", DType::kFloat32, kShape, BytesOf(x)}});
+  EXPECT_EQ(first(), 6);
+  const std::vector<int64_t> one = {1};
+  WriteInputs("given.npz", {{"x", DType::kFloat32, kShape, BytesOf(x)}, {"w", DType::kFloat32, one, BytesOf(w)}});
+  EXPECT_EQ(first(), 10);
+}
+
 TEST_F(CommandsTest, WrongUseExitsWithTwo) {
   for (const char* arguments : {"",
                                 "walk",

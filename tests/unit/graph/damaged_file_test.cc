@@ -67,7 +67,10 @@ TEST(DamagedFile, NodeThatReadsItself) {
 TEST(DamagedFile, UndefinedValue) {
   GraphBuilder b;
   b.Input("x", {2}).Node("Add", {"x", "ghost"}, {"y"}).Output("y");
-  ExpectInvalid(b.Model(), "reads 'ghost', which no node, input or initializer defines");
+  ExpectInvalid(b.Model(), "node 'node_of_y' (Add): it reads 'ghost', which no node, input or initializer defines");
+  b.Node("Relu", {"spirit"}, {"z"}).Output("z");
+  ExpectInvalid(b.Model(), "2 problems:");
+  ExpectInvalid(b.Model(), "node 'node_of_z' (Relu): it reads 'spirit'");
 }
 
 TEST(DamagedFile, UndefinedOutput) {

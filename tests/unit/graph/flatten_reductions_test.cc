@@ -17,7 +17,7 @@ using ::testing::Pair;
 // Returns the shape of the reduction's input after all passes.
 Ints ReducedShape(const Graph& graph, std::string_view op) {
   for (const Node& node : graph.nodes) {
-    if (node.op == op) return graph.values[node.inputs[0]].type.shape;
+    if (node.op == op) return ir::Values(graph.values[node.inputs[0]].type.shape);
   }
   return {};
 }

@@ -210,10 +210,38 @@ TEST(Import, TypedTensorData) {
   EXPECT_THAT(ReadConstant<uint32_t>(typed(12, 11, {7})), ElementsAre(7u));
 }
 
-TEST(Import, InitializerIsNoInput) {
+TEST(Import, InitializersOfOldFilesAreNoInputs) {
   GraphBuilder b;
   b.Input("x", {2}).Input("w", {2}).Floats("w", {2}, {1, 2}).Node("Mul", {"x", "w"}, {"y"}).Output("y");
-  EXPECT_EQ(Import(b.Model()).inputs.size(), 1u);
+  EXPECT_EQ(Import(b.Model(17, {}, 3)).inputs.size(), 1u);
+}
+
+TEST(Import, AnInputWithADefaultStaysAnInput) {
+  GraphBuilder b;
+  b.Input("x", {2}).Input("w", {2}).Floats("w", {2}, {1, 2}).Node("Mul", {"x", "w"}, {"y"}).Output("y");
+  ImportOptions options;
+  std::vector<std::string> warnings;
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
+  const Graph graph = Import(b.Model(), options);
+  ASSERT_EQ(graph.inputs.size(), 2u);
+  const ValueId w = graph.inputs[1];
+  EXPECT_EQ(graph.values[w].name, "w");
+  EXPECT_EQ(graph.values[w].data, nullptr);
+  ASSERT_EQ(graph.defaults.count(w), 1u);
+  EXPECT_EQ(graph.defaults.at(w)->size(), 8u);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("input 'w' need not be set at run time")));
+  options.defaults_are_constants = true;
+  EXPECT_EQ(Import(b.Model(), options).inputs.size(), 1u);
+}
+
+TEST(Import, ADefaultThatDecidesAShapeIsAConstant) {
+  GraphBuilder b;
+  b.Input("x", {2, 3}).Input("last", {1}, kInt64).Ints("last", {3}).Ints("first", {2});
+  b.Node("Concat", {"first", "last"}, {"shape"}, {Attr("axis", 0)}).Node("Reshape", {"x", "shape"}, {"y"}).Output("y");
+  const Graph graph = Import(b.Model());
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  EXPECT_TRUE(graph.defaults.empty());
+  EXPECT_THAT(Ops(graph), ElementsAre("Reshape"));
 }
 
 TEST(Import, BoundValuesReplaceDefaults) {
@@ -233,9 +261,9 @@ TEST(Import, AnOutputThatIsThereTwiceIsNamed) {
 }
 
 TEST(Import, OpsetsOutsideOursAreRefused) {
-  EXPECT_THAT(Text(ImportError(ReluOf({2}).Model(6))), HasSubstr("opset 6; supported are 7 to 23"));
-  EXPECT_FALSE(ImportError(ReluOf({2}).Model(24)).ok());
-  for (const int opset : {7, 22, 23}) EXPECT_TRUE(ImportError(ReluOf({2}).Model(opset)).ok()) << opset;
+  EXPECT_THAT(Text(ImportError(ReluOf({2}).Model(29))), HasSubstr("opset 29; supported are 1 to 28"));
+  EXPECT_FALSE(ImportError(ReluOf({2}).Model(0)).ok());
+  for (const int opset : {1, 6, 23, 28}) EXPECT_TRUE(ImportError(ReluOf({2}).Model(opset)).ok()) << opset;
 }
 
 TEST(Import, UnknownOperatorIsNamed) {

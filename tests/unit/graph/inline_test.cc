@@ -88,20 +88,10 @@ TEST(Inline, BranchThatDoesNotMakeItsOutput) {
   EXPECT_FALSE(ImportError(b.Model()).ok());
 }
 
-std::string Function(const std::string& name, const std::vector<std::string>& inputs, const std::string& output,
-                     const std::vector<std::string>& nodes, const std::string& default_attribute = "") {
-  Message f;
-  f.Text(1, name).Text(5, output).Text(9, SerializeOpset("", 17)).Text(9, SerializeOpset("local", 1)).Text(10, "local");
-  for (const std::string& input : inputs) f.Text(4, input);
-  for (const std::string& node : nodes) f.Text(7, node);
-  if (!default_attribute.empty()) f.Text(11, default_attribute);
-  return f.bytes();
-}
-
 TEST(Inline, FunctionsWithAttributesAndDefaults) {
-  const std::string leaky =
-      Function("Leaky", {"a"}, "b", {SerializeNode("LeakyRelu", {"a"}, {"b"}, {ReferenceAttr("alpha", "slope", 1)})},
-               Attr("slope", 0.5f));
+  const std::string leaky = SerializeFunction(
+      "Leaky", {"a"}, "b", {SerializeNode("LeakyRelu", {"a"}, {"b"}, {ReferenceAttr("alpha", "slope", 1)})},
+      Attr("slope", 0.5f));
   GraphBuilder b;
   b.Input("x", {3}).Node("Leaky", {"x"}, {"u"}, {Attr("slope", 0.25f)}, "local");
   b.Node("Leaky", {"u"}, {"y"}, {}, "local").Output("y");
@@ -113,13 +103,13 @@ TEST(Inline, FunctionsWithAttributesAndDefaults) {
 
 TEST(Inline, OverloadsAreToldApart) {
   // Field `overload` of FunctionProto is 13, of NodeProto 8.
-  const std::string first = Function("F", {"a"}, "b", {SerializeNode("Relu", {"a"}, {"b"})});
+  const std::string first = SerializeFunction("F", {"a"}, "b", {SerializeNode("Relu", {"a"}, {"b"})});
   const std::string second =
-      Function("F", {"a"}, "b", {SerializeNode("Abs", {"a"}, {"b"})}) + Message().Text(13, "second").bytes();
+      SerializeFunction("F", {"a"}, "b", {SerializeNode("Abs", {"a"}, {"b"})}) + Message().Text(13, "second").bytes();
   const std::string both =
-      Function("Both", {"a"}, "c",
-               {SerializeNode("F", {"a"}, {"b"}, {}, "local"),
-                SerializeNode("F", {"b"}, {"c"}, {}, "local") + Message().Text(8, "second").bytes()});
+      SerializeFunction("Both", {"a"}, "c",
+                        {SerializeNode("F", {"a"}, {"b"}, {}, "local"),
+                         SerializeNode("F", {"b"}, {"c"}, {}, "local") + Message().Text(8, "second").bytes()});
   GraphBuilder b;
   b.Input("x", {3}).Node("Both", {"x"}, {"y"}, {}, "local").Output("y");
   EXPECT_THAT(Ops(Import(b.Model(17, {first, second, both}))), ElementsAre("Relu", "Abs"));
@@ -129,9 +119,9 @@ TEST(Inline, OverloadsAreToldApart) {
 
 TEST(Inline, FunctionsCallFunctionsWithOptionalInputsLeftOut) {
   const std::string inner =
-      Function("Limit", {"a", "low", "high"}, "b", {SerializeNode("Clip", {"a", "low", "high"}, {"b"})});
+      SerializeFunction("Limit", {"a", "low", "high"}, "b", {SerializeNode("Clip", {"a", "low", "high"}, {"b"})});
   const std::string outer =
-      Function("Outer", {"a", "high"}, "b", {SerializeNode("Limit", {"a", "", "high"}, {"b"}, {}, "local")});
+      SerializeFunction("Outer", {"a", "high"}, "b", {SerializeNode("Limit", {"a", "", "high"}, {"b"}, {}, "local")});
   GraphBuilder b;
   b.Input("x", {3}).Floats("one", {}, {1}).Node("Outer", {"x", "one"}, {"y"}, {}, "local").Output("y");
   EXPECT_THAT(Ops(Import(b.Model(17, {inner, outer}))), ElementsAre("Clip"));
@@ -143,13 +133,13 @@ TEST(Inline, NodesOfRepeatedCallsAreCounted) {
   for (int i = 0; i < 1000; ++i) {
     constants.push_back(SerializeNode("Constant", {}, {"c" + std::to_string(i)}, {Attr("value_int", i)}));
   }
-  std::vector<std::string> functions = {Function("F0", {}, "c0", constants)};
+  std::vector<std::string> functions = {SerializeFunction("F0", {}, "c0", constants)};
   for (int i = 1; i <= 10; ++i) {
     const std::string before = "F" + std::to_string(i - 1);
     functions.push_back(
-        Function("F" + std::to_string(i), {}, "sum",
-                 {SerializeNode(before, {}, {"a"}, {}, "local"), SerializeNode(before, {}, {"b"}, {}, "local"),
-                  SerializeNode("Add", {"a", "b"}, {"sum"})}));
+        SerializeFunction("F" + std::to_string(i), {}, "sum",
+                          {SerializeNode(before, {}, {"a"}, {}, "local"), SerializeNode(before, {}, {"b"}, {}, "local"),
+                           SerializeNode("Add", {"a", "b"}, {"sum"})}));
   }
   GraphBuilder b;
   b.Node("F10", {}, {"y"}, {}, "local").Output("y");
@@ -158,7 +148,7 @@ TEST(Inline, NodesOfRepeatedCallsAreCounted) {
 
 TEST(Inline, ValuesOfRepeatedBodiesHaveNamesOfTheirOwn) {
   const std::string twice =
-      Function("Twice", {"a"}, "c", {SerializeNode("Relu", {"a"}, {"b"}), SerializeNode("Abs", {"b"}, {"c"})});
+      SerializeFunction("Twice", {"a"}, "c", {SerializeNode("Relu", {"a"}, {"b"}), SerializeNode("Abs", {"b"}, {"c"})});
   GraphBuilder b;
   b.Input("x", {3}).Node("Relu", {"x"}, {"b.1"});
   b.Node("Twice", {"b.1"}, {"u"}, {}, "local").Node("Twice", {"u"}, {"v"}, {}, "local");
@@ -170,7 +160,7 @@ TEST(Inline, ValuesOfRepeatedBodiesHaveNamesOfTheirOwn) {
 }
 
 TEST(Inline, FunctionThatCallsItself) {
-  const std::string endless = Function("F", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
+  const std::string endless = SerializeFunction("F", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
   GraphBuilder b;
   b.Input("x", {3}).Node("F", {"x"}, {"y"}, {}, "local").Output("y");
   EXPECT_THAT(std::string(ImportError(b.Model(17, {endless})).message()),
@@ -178,8 +168,8 @@ TEST(Inline, FunctionThatCallsItself) {
 }
 
 TEST(Inline, FunctionsThatCallEachOther) {
-  const std::string there = Function("F", {"a"}, "b", {SerializeNode("G", {"a"}, {"b"}, {}, "local")});
-  const std::string back = Function("G", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
+  const std::string there = SerializeFunction("F", {"a"}, "b", {SerializeNode("G", {"a"}, {"b"}, {}, "local")});
+  const std::string back = SerializeFunction("G", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
   GraphBuilder b;
   b.Input("x", {3}).Node("F", {"x"}, {"y"}, {}, "local").Output("y");
   EXPECT_THAT(std::string(ImportError(b.Model(17, {there, back})).message()),

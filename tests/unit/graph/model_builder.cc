@@ -7,7 +7,7 @@ namespace hone::graph {
 namespace {
 
 constexpr int kFloatAttribute = 1, kIntAttribute = 2, kStringAttribute = 3, kTensorAttribute = 4, kGraphAttribute = 5,
-              kFloatsAttribute = 6, kIntsAttribute = 7;
+              kFloatsAttribute = 6, kIntsAttribute = 7, kStringsAttribute = 8;
 
 Message NamedAttribute(const std::string& name, int type) {
   Message attribute;
@@ -77,6 +77,11 @@ std::string Attr(const std::string& name, const std::vector<int64_t>& values) {
   for (int64_t value : values) attribute.Int(8, value);
   return attribute.bytes();
 }
+std::string StringsAttr(const std::string& name, const std::vector<std::string>& values) {
+  Message attribute = NamedAttribute(name, kStringsAttribute);
+  for (const std::string& value : values) attribute.Text(9, value);
+  return attribute.bytes();
+}
 std::string FloatsAttr(const std::string& name, const std::vector<float>& values) {
   Message attribute = NamedAttribute(name, kFloatsAttribute);
   for (float value : values) attribute.Float(7, value);
@@ -110,6 +115,16 @@ GraphBuilder& GraphBuilder::InputWithoutShape(const std::string& name, int dtype
 
 GraphBuilder& GraphBuilder::Output(const std::string& name) {
   graph_.Text(12, Message().Text(1, name).bytes());
+  return *this;
+}
+
+GraphBuilder& GraphBuilder::TypedOutput(const std::string& name, int dtype) {
+  graph_.Text(12, Message().Text(1, name).Text(2, TensorTypeMessage(dtype, nullptr)).bytes());
+  return *this;
+}
+
+GraphBuilder& GraphBuilder::Output(const std::string& name, const Dims& shape, int dtype) {
+  graph_.Text(12, Message().Text(1, name).Text(2, TensorTypeMessage(dtype, &shape)).bytes());
   return *this;
 }
 
@@ -149,9 +164,23 @@ std::string SerializeOpset(const std::string& domain, int64_t version) {
   return Message().Text(1, domain).Int(2, version).bytes();
 }
 
-std::string GraphBuilder::Model(int opset, const std::vector<std::string>& functions) const {
+std::string SerializeFunction(const std::string& name, const std::vector<std::string>& inputs,
+                              const std::string& output, const std::vector<std::string>& nodes,
+                              const std::string& default_attribute) {
+  Message f;
+  f.Text(1, name).Text(5, output).Text(9, SerializeOpset("", 17)).Text(9, SerializeOpset("local", 1)).Text(10, "local");
+  for (const std::string& input : inputs) f.Text(4, input);
+  for (const std::string& node : nodes) f.Text(7, node);
+  if (!default_attribute.empty()) f.Text(11, default_attribute);
+  return f.bytes();
+}
+
+std::string GraphBuilder::Model(int opset, const std::vector<std::string>& functions, int ir_version) const {
   Message model;
-  model.Int(1, 8).Text(8, SerializeOpset("", opset)).Text(8, SerializeOpset("local", 1)).Text(7, graph_.bytes());
+  model.Int(1, ir_version)
+      .Text(8, SerializeOpset("", opset))
+      .Text(8, SerializeOpset("local", 1))
+      .Text(7, graph_.bytes());
   for (const std::string& function : functions) model.Text(25, function);
   return model.bytes();
 }

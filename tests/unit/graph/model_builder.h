@@ -43,6 +43,7 @@ std::string Attr(const std::string& name, int value);
 std::string Attr(const std::string& name, float value);
 std::string Attr(const std::string& name, const char* value);
 std::string Attr(const std::string& name, const std::vector<int64_t>& values);
+std::string StringsAttr(const std::string& name, const std::vector<std::string>& values);
 std::string FloatsAttr(const std::string& name, const std::vector<float>& values);
 std::string TensorAttr(const std::string& name, const std::string& tensor);
 std::string GraphAttr(const std::string& name, const std::string& graph);
@@ -63,6 +64,9 @@ class GraphBuilder {
   GraphBuilder& Input(const std::string& name, const Dims& shape, int dtype = kFloat);
   GraphBuilder& InputWithoutShape(const std::string& name, int dtype = kFloat);
   GraphBuilder& Output(const std::string& name);
+  GraphBuilder& TypedOutput(const std::string& name, int dtype);
+  // An output with a declared type.
+  GraphBuilder& Output(const std::string& name, const Dims& shape, int dtype = kFloat);
   GraphBuilder& Initializer(const std::string& tensor);
   GraphBuilder& Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& values);
   GraphBuilder& Ints(const std::string& name, const std::vector<int64_t>& values);
@@ -71,7 +75,7 @@ class GraphBuilder {
                      const std::string& domain = "");
   const std::string& bytes() const { return graph_.bytes(); }
   // Returns the whole file; functions are serialized FunctionProtos.
-  std::string Model(int opset = 17, const std::vector<std::string>& functions = {}) const;
+  std::string Model(int opset = 17, const std::vector<std::string>& functions = {}, int ir_version = 8) const;
 
  private:
   Message graph_;
@@ -81,6 +85,11 @@ std::string SerializeNode(const std::string& op, const std::vector<std::string>&
                           const std::vector<std::string>& outputs, const std::vector<std::string>& attributes = {},
                           const std::string& domain = "");
 std::string SerializeOpset(const std::string& domain, int64_t version);
+// Returns a serialized FunctionProto of domain "local"; nodes are serialized NodeProtos, default_attribute is an
+// AttributeProto or empty.
+std::string SerializeFunction(const std::string& name, const std::vector<std::string>& inputs,
+                              const std::string& output, const std::vector<std::string>& nodes,
+                              const std::string& default_attribute = "");
 
 // Random numbers in [-1, 1), the same on every machine.
 std::vector<float> RandomFloats(int64_t count, uint64_t seed);

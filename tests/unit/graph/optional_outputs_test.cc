@@ -24,7 +24,7 @@ std::string Chain(Unread unread) {
   b.Input("x", {1, 2, 4, 4}).Floats("c", {2}, {1, 1}).Ints("k", {2}).Floats("r", {1, 8, 2}, RandomFloats(16, 1));
   b.Node("Dropout", {"x"}, {"a", no()});
   b.Node("MaxPool", {"a"}, {"b", no()}, {Attr("kernel_shape", std::vector<int64_t>{1, 1})});
-  b.Node("BatchNormalization", {"b", "c", "c", "c", "c"}, {"d", no(), no(), no(), no()});
+  b.Node("BatchNormalization", {"b", "c", "c", "c", "c"}, {"d", no(), no()});
   b.Node("TopK", {"d", "k"}, {"e", no()});
   b.Node("LayerNormalization", {"e", "c"}, {"f", no(), no()});
   b.Ints("steps", {4, 2, 2}).Node("Reshape", {"f", "steps"}, {"g"});

@@ -19,12 +19,12 @@ namespace {
 ir::Bytes RandomBytes(const TensorType& type, uint64_t seed) {
   ir::Bytes bytes(ByteSize(type));
   if (type.dtype == ir::DType::kFloat32) {
-    const std::vector<float> values = RandomFloats(type.elements(), seed);
+    const std::vector<float> values = RandomFloats(type.elements().value(), seed);
     if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   } else {
     Random random(seed);
     const int64_t size = ir::SizeOf(type.dtype);
-    for (int64_t i = 0; i < type.elements(); ++i) bytes[i * size] = static_cast<std::byte>(random.Below(2));
+    for (int64_t i = 0; i < type.elements().value(); ++i) bytes[i * size] = static_cast<std::byte>(random.Below(2));
   }
   return bytes;
 }
@@ -64,7 +64,7 @@ std::vector<float> RunOnRandom(const Graph& graph, uint64_t seed) {
   for (size_t i = 0; outputs.ok() && i < outputs->size(); ++i) {
     const TensorType& type = plan.tensors[plan.outputs[i]].type;
     if (type.dtype != ir::DType::kFloat32) continue;
-    std::vector<float> values(type.elements());
+    std::vector<float> values(static_cast<size_t>(type.elements().value()));
     EXPECT_EQ((*outputs)[i].size(), values.size() * sizeof(float));
     if (!values.empty()) std::memcpy(values.data(), (*outputs)[i].data(), values.size() * sizeof(float));
     numbers.insert(numbers.end(), values.begin(), values.end());

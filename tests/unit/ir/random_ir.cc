@@ -98,7 +98,7 @@ Expr RandomIr::CallOf(Type type, int depth) {
 }
 
 std::vector<Expr> RandomIr::IndicesOf(const Buffer& buffer, int width, int depth) {
-  std::vector<int64_t> extents = buffer->shape;
+  std::vector<int64_t> extents = Values(buffer->shape);
   if (extents.empty() ? width > 1 : random_.Below(4) == 0) extents = {NumElements(*buffer)};
   std::vector<Expr> indices;
   for (size_t i = 0; i < extents.size(); ++i) {

@@ -21,7 +21,7 @@ class VerifyWorkload : public ::testing::Test {
     a_ = MakeBuffer("a", DType::kFloat32, {4, 8});
     t_ = MakeBuffer("t", DType::kFloat32, {4});
     Stage stage{t_, {{"i", 4}}, {{"k", 8}}, Reduction::kSum, MakeLoad(a_, {MakeVar("i"), MakeVar("k")})};
-    workload_ = Workload{"w", {Param{a_}}, {stage}, {t_}};
+    workload_ = Workload{"w", {}, {Param{a_}}, {stage}, {t_}};
   }
 
   std::string Verdict() const {

@@ -26,7 +26,7 @@ std::string Describe(const OpFamily& family, const OpDef& op, const Attempt& att
   std::string text = std::string(family.domain) + "." + std::string(op.name);
   for (const Constant& input : attempt.inputs) {
     text += " " + std::string(ir::Name(input.type.dtype)) + "[";
-    for (int64_t extent : input.type.shape) text += std::to_string(extent) + ",";
+    for (const ir::Size& extent : input.type.shape) text += ir::Print(extent) + ",";
     text += "]";
   }
   return text + (attempt.constant ? " constant" : "") + " opset " + std::to_string(attempt.opset);
@@ -124,7 +124,7 @@ TEST_P(AnyInputs, AreRefusedOrMakeAValidWorkload) {
     for (const OpDef& op : family.ops) {
       for (const auto& attributes : AttributeSets()) {
         for (const Shape& shape : Shapes()) {
-          std::vector<double> ones(static_cast<size_t>(TensorType{GetParam(), shape}.elements()), 1);
+          std::vector<double> ones(static_cast<size_t>(TensorType{GetParam(), shape}.elements().value()), 1);
           const Constant input = Tensor(GetParam(), shape, ones);
           for (size_t count : {1, 2, 3, 5, 8}) {
             for (int opset : {6, 11, 18}) {
@@ -152,7 +152,7 @@ TEST(MixedInputs, AreRefusedOrMakeAValidWorkload) {
         for (DType first : {DType::kBool, DType::kUInt8, DType::kFloat16, DType::kFloat32}) {
           for (DType second : {DType::kBool, DType::kInt64, DType::kInt32, DType::kFloat32}) {
             for (const Shape& shape : {Shape{1}, Shape{2, 2}, Shape{2, 2, 2}}) {
-              std::vector<double> numbers(static_cast<size_t>(TensorType{first, shape}.elements()), 1);
+              std::vector<double> numbers(static_cast<size_t>(TensorType{first, shape}.elements().value()), 1);
               std::vector<Constant> inputs = {Tensor(first, shape, numbers), Tensor(second, {1}, {1}),
                                               Tensor(second, {2}, {1, 1}), Tensor(first, shape, numbers)};
               for (size_t count = 2; count <= inputs.size(); ++count) {

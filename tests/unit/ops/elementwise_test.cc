@@ -77,12 +77,6 @@ TEST(Activations, ShrinkKeepsLargeIntegers) {
   EXPECT_EQ(Numbers((*shrunk)[0]), (std::vector<double>{-16777217, 0, 16777215}));
 }
 
-TEST(Activations, PReluOfOldOpsetsHasASlopePerChannel) {
-  const Constant x = Floats({1, 2, 2}, {-1, -2, -3, -4}), slope = Floats({2}, {1, 10});
-  ExpectOutput({"PRelu", {x, slope}, {}, 6}, {1, 2, 2}, {-1, -2, -30, -40});
-  ExpectOutput({"PRelu", {x, slope}, {}, 7}, {1, 2, 2}, {-1, -20, -3, -40});
-}
-
 TEST(Activations, GeluHasTwoForms) {
   const Constant x = Floats({2}, {-1, 2});
   auto exact = [](double v) { return v * 0.5 * (1 + std::erf(v / std::sqrt(2))); };
@@ -99,11 +93,6 @@ TEST(BinaryOps, Broadcast) {
   ExpectOutput({"Mul", {a, Floats({2, 1}, {1, -1})}}, {2, 3}, {0, 1, 2, -3, -4, -5});
   ExpectOutput({"Sub", {Floats({}, {1}), a}}, {2, 3}, {1, 0, -1, -2, -3, -4});
   ExpectOutput({"Add", {Floats({0, 3}, {}), Floats({3}, {1, 2, 3})}}, {0, 3}, {});
-}
-
-TEST(BinaryOps, OldOpsetsAlignAtAnAxis) {
-  ExpectOutput({"Add", {Counting({2, 3}), Floats({2}, {10, 20})}, {{"broadcast", Int(1)}, {"axis", Int(0)}}, 6}, {2, 3},
-               {10, 11, 12, 23, 24, 25});
 }
 
 TEST(BinaryOps, IntegersDivideAndShift) {

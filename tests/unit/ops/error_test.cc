@@ -75,7 +75,8 @@ TEST(OpErrors, AttributesOutOfRange) {
   const Constant x = Counting({2, 3});
   ExpectMalformed({"Softmax", {x}, {{"axis", Int(2)}}}, "axis 2 is out of range for rank 2");
   ExpectMalformed({"Transpose", {x}, {{"perm", IntList({0, 0})}}}, "name a dimension twice");
-  ExpectMalformed({"Transpose", {x}, {{"perm", Int(1)}}}, "attribute 'perm' must be a list of integers");
+  ExpectMalformed({"Transpose", {x}, {{"perm", std::string("columns")}}},
+                  "attribute 'perm' must be a list of integers");
   ExpectMalformed({"BitShift", {Tensor(DType::kUInt8, {1}, {1}), Tensor(DType::kUInt8, {1}, {1})}}, "LEFT or RIGHT");
   ExpectMalformed({"Pad", {x, Ints({4}, {1, 0, 0, 0})}, {{"mode", std::string("mirror")}}}, "mode is 'mirror'");
   ExpectMalformed({"Slice", {x, Ints({1}, {0}), Ints({1}, {1}), Ints({1}, {0}), Ints({1}, {0})}}, "a step of 0");
@@ -179,6 +180,16 @@ TEST(OpErrors, WindowsThatOverflow) {
       "more than 1 TiB");
 }
 
+TEST(OpErrors, ScalesOfQuantizedProducts) {
+  const Constant a = Tensor(DType::kUInt8, {2, 2}, {1, 2, 3, 4}), zero = Tensor(DType::kUInt8, {}, {0});
+  const Constant one = Floats({1}, {1}), three = Floats({3}, {1, 2, 3}), column = Floats({2, 1}, {1, 2});
+  ExpectMalformed({"QLinearMatMul", {a, three, zero, a, one, zero, one, zero}},
+                  "input 1 has shape [3]; it must be one number or one per row (2)");
+  ExpectMalformed({"QLinearMatMul", {a, one, zero, a, column, zero, one, zero}},
+                  "input 4 has shape [2,1]; it must be one number or one per column (2)");
+  ExpectMalformed({"QLinearMatMul", {a, one, zero, a, one, zero, three, zero}}, "input 6 has shape [3]");
+}
+
 TEST(OpErrors, WhatWeDoNotSupport) {
   const Constant x = Floats({1}, {1});
   ExpectUnsupported({"Cast", {x}, {{"to", Int(8)}}}, "element type 8 of ONNX");
@@ -193,10 +204,6 @@ TEST(OpErrors, WhatWeDoNotSupport) {
                     "the activation 'Swirl'");
   ExpectUnsupported({"RNN", {Counting({20000, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})}, {}, 14, 2},
                     "the sequences have 20000 steps; at most");
-  const Constant bytes = Tensor(DType::kUInt8, {2, 2}, {1, 2, 3, 4}), zero = Tensor(DType::kUInt8, {}, {0});
-  const Constant rows = Floats({2}, {1, 2});
-  ExpectUnsupported({"QLinearMatMul", {bytes, rows, zero, bytes, x, zero, x, zero}}, "input 1 has one number per row");
-  ExpectUnsupported({"QLinearMatMul", {bytes, x, zero, bytes, x, zero, rows, zero}}, "input 6 has one number per row");
   ExpectUnsupported({"QuantizeLinear", {x, x}, {{"precision", Int(10)}}, 23}, "attribute precision is f16");
   ExpectUnsupported({"NoSuchOperator", {x}}, "the operator is not supported");
 }

@@ -37,7 +37,7 @@ struct FactAttempt {
 
 // Returns numbers that all differ (except in bool), in an order that `seed` decides.
 Constant Data(DType dtype, const Shape& shape, int64_t seed = 1) {
-  const int64_t count = TensorType{dtype, shape}.elements();
+  const int64_t count = TensorType{dtype, shape}.elements().value();
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t k = (i * 61 + seed * 17) % count;
@@ -142,7 +142,21 @@ std::vector<FactAttempt> SpecialAttempts() {
       {{Data(f32, {4, 2}), Ints({2, 1}, {1, 3}), Data(f32, {2, 2})}},
       {{Data(f32, {1, 4, 3, 3}), Data(f32, {2, 3, 2, 2, 2})}},
       {{Data(f32, {1, 2, 3, 4}), Data(f32, {1, 3, 2}), Data(f32, {1, 3, 2}, 5)}},
-      {{Data(f32, {1, 3, 3, 2})}, {{"pads", IntList({0})}, {"sizes", IntList({3})}, {"strides", IntList({2})}}}};
+      {{Data(f32, {3, 2}), Ints({1}, {1}), Floats({1}, {0.5}), Ints({2}, {1, 2}), Ints({2}, {0, 2})},
+       {{"depth", Int(1)}}},
+      {{Data(f32, {1, 2, 4, 4}), Floats({1, 4}, {0, 0, 1, 1}), Ints({1}, {0}), Ints({2}, {2, 2})}},
+      {{Data(f32, {2, 32}), Data(u8, {3, 1, 16}), Data(f32, {3, 1})},
+       {{"K", Int(32)}, {"N", Int(3)}, {"block_size", Int(32)}}},
+      {{Data(f32, {1, 3, 3, 2})}, {{"pads", IntList({0})}, {"sizes", IntList({3})}, {"strides", IntList({2})}}},
+      {{Data(f32, {2, 3, 2, 2})}, {{"to", Int(6)}}},  // i32
+      {{Data(f32, {2, 3, 2}), Data(f32, {2, 1, 2}), Ints({2}, {1, 2})}},
+      {{Data(f32, {1, 4, 2}), Ints({1}, {3}), Ints({1}, {2})}},
+      {{Data(f32, {1, 2, 4}), Data(f32, {1, 2, 4}), Data(f32, {1, 2, 4})},
+       {{"q_num_heads", Int(2)}, {"kv_num_heads", Int(2)}, {"update_rule", std::string("linear")}}},
+      {{}, {{"shape", IntList({2, 3})}}},
+      {{Data(f32, {1, 2, 4, 4}), Floats({1, 5}, {0, 0, 0, 3, 2})}, {{"pooled_shape", IntList({2, 2})}}},
+      {{Data(f32, {1, 2, 3}), Ints({4}, {1, 1, 2, 2})}},
+      {{Data(f32, {1, 2, 3, 3}), Data(f32, {2, 2, 2, 2}), Data(f32, {1, 8, 2, 2})}}};
   for (int64_t gates : {1, 3, 4}) {
     attempts.push_back({{Data(f32, {2, 1, 3}), Data(f32, {1, 2 * gates, 3}), Data(f32, {1, 2 * gates, 2})},
                         {{"hidden_size", Int(2)}}});
@@ -233,13 +247,14 @@ std::vector<bool> Loaded(const EmittedNode& emitted) {
 Constant Numbered(const TensorType& type, bool backwards, int64_t* next) {
   std::vector<double> numbers;
   const bool floats = ir::IsFloat(type.dtype);
-  for (int64_t i = 0; i < type.elements(); ++i) {
-    const int64_t k = *next + (backwards ? type.elements() - i : i + 1);
+  const int64_t count = type.elements().value();
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t k = *next + (backwards ? count - i : i + 1);
     const double sign = k % 2 == 0 || ir::IsUnsignedInt(type.dtype) ? 1 : -1;
     numbers.push_back(sign * static_cast<double>(k) * (floats ? 1.0 / 16 : 1));
   }
-  *next += type.elements();
-  return Tensor(type.dtype, type.shape, numbers);
+  *next += count;
+  return Tensor(type.dtype, ir::Values(type.shape), numbers);
 }
 
 // Returns the inputs with other values where the stages load them; inputs that only decide shapes stay. Inputs of the
@@ -255,7 +270,7 @@ std::vector<Constant> Renumbered(const EmittedNode& emitted, const std::vector<C
     } else {
       std::vector<double> numbers = Numbers(inputs[i]);
       for (double& number : numbers) number = backwards == (number > 0) ? 0 : 1;
-      renumbered[i] = Tensor(inputs[i].type.dtype, inputs[i].type.shape, numbers);
+      renumbered[i] = Tensor(inputs[i].type.dtype, ir::Values(inputs[i].type.shape), numbers);
     }
   }
   return renumbered;
@@ -303,7 +318,7 @@ std::optional<Movement> MovementOf(const Node& node, const std::vector<Constant>
   const std::vector<int64_t> sources = Sources(forwards, loaded, *first);
   if (sources.empty()) return std::nullopt;
   if (sources != Sources(backwards, loaded, *second) || *std::ranges::max_element(sources) < 0) return Movement::kNone;
-  std::vector<int64_t> in_order(static_cast<size_t>(inputs[0].type.elements()));
+  std::vector<int64_t> in_order(static_cast<size_t>(inputs[0].type.elements().value()));
   std::iota(in_order.begin(), in_order.end(), int64_t{0});
   in_order.resize(sources.size(), -1);  // further outputs may copy no elements of inputs
   if (sources == in_order) return Movement::kView;
@@ -324,7 +339,7 @@ std::optional<Shape> BroadcastShape(const std::vector<Constant>& inputs, const s
   Shape shape;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!which[i]) continue;
-    Shape next = inputs[i].type.shape;
+    Shape next = ir::Values(inputs[i].type.shape);
     if (next.size() > shape.size()) shape.insert(shape.begin(), next.size() - shape.size(), 1);
     next.insert(next.begin(), shape.size() - next.size(), 1);
     for (size_t d = 0; d < shape.size(); ++d) {

@@ -80,7 +80,7 @@ Constant Bools(Shape shape, std::vector<double> numbers) {
 }
 
 Constant Counting(Shape shape) {
-  std::vector<double> numbers(static_cast<size_t>(TensorType{DType::kFloat32, shape}.elements()));
+  std::vector<double> numbers(static_cast<size_t>(TensorType{DType::kFloat32, shape}.elements().value()));
   for (size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<double>(k);
   return Floats(std::move(shape), std::move(numbers));
 }

@@ -123,7 +123,7 @@ TEST(SampleOps, RoiAlign) {
                   16};
   };
   ExpectOutput(align("avg"), {1, 1, 1, 1}, {5});
-  ExpectOutput(align("max"), {1, 1, 1, 1}, {7.5});
+  ExpectOutput(align("max"), {1, 1, 1, 1}, {2.5});
 }
 
 }  // namespace

@@ -81,6 +81,24 @@ class AsNobody {
   bool root_;
 };
 
+// A compilation asks for one workload after the other, and takes minutes.
+TEST_F(OpenTest, ASnapshotOutlivesItsFile) {
+  Create(3);
+  const auto snapshot = storage::OpenRecords(File(), OpenMode::kSnapshot);
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  {
+    auto store = storage::OpenRecords(File(), OpenMode::kReadWrite);
+    ASSERT_TRUE((*store)->Append(std::vector<Record>{SampleTiming(7, "split oc 16", 1e-3)}).ok());
+  }
+  EXPECT_EQ((*snapshot)->Summarize()->records, 3);
+  EXPECT_EQ((*storage::OpenRecords(File(), OpenMode::kReadOnly))->Summarize()->records, 4);
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(File().string() + suffix);
+  EXPECT_EQ((*snapshot)->Summarize()->records, 3);
+  const auto winners = (*snapshot)->AllBest({});
+  ASSERT_TRUE(winners.ok()) << winners.status();
+  EXPECT_FALSE(winners->empty());
+}
+
 TEST_F(OpenTest, CreatesTheFileAndItsFolders) {
   const auto deep = folder_ / "a/b/records.db";
   ASSERT_TRUE(storage::OpenRecords(deep, OpenMode::kReadWrite).ok());

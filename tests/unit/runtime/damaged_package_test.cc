@@ -175,7 +175,17 @@ TEST_F(DamagedPackageTest, FilesThatAreNoPackagesAreNamedSo) {
 TEST_F(DamagedPackageTest, AnotherVersionIsNamed) {
   const std::string newer = Changed<FileHeader>(0, [](FileHeader& header) { header.version = 9; });
   EXPECT_EQ(Load(newer), HONE_BAD_PACKAGE);
-  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 3"));
+  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 4"));
+}
+
+// A package without open sizes and defaults is written in format 3, whose manifest has no tables of sizes.
+TEST_F(DamagedPackageTest, Version3IsNotReadAsVersion4) {
+  std::string bytes = good_;
+  ASSERT_EQ(bytes[offsetof(FileHeader, version)], 3);
+  EXPECT_EQ(Load(bytes), HONE_OK) << hone_error();
+  bytes[offsetof(FileHeader, version)] = 4;
+  Resum(bytes);
+  EXPECT_EQ(Load(bytes), HONE_BAD_PACKAGE);
 }
 
 TEST_F(DamagedPackageTest, TrustedConstantsAreNotReadOnLoading) {
@@ -236,6 +246,11 @@ TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
       [](ManifestHeader& m) { m.borders.count = 1; },
       [](ManifestHeader& m) { m.inputs.count = 0; },
       [](ManifestHeader& m) { m.outputs.count = 2; },
+      [](ManifestHeader& m) { m.sizes.count = 1; },
+      [](ManifestHeader& m) { m.size_steps.count = 1u << 30; },
+      [](ManifestHeader& m) { m.extents.count = 1; },
+      [](ManifestHeader& m) { m.size_arguments.offset = ~uint64_t{7}; },
+      [](ManifestHeader& m) { m.size_arguments.count = 1u << 30; },
   };
   for (size_t i = 0; i < std::size(changes); ++i) {
     EXPECT_EQ(Load(ChangedManifest(changes[i])), HONE_BAD_PACKAGE) << i;
@@ -296,6 +311,7 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<uint32_t>(&Manifest::outputs, 1, [](uint32_t& id) { id = 3; }),
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 77; }),
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.target = 2; }),
+      ChangedEntry<CopyEntry>(&Manifest::copies, 1, [](CopyEntry& c) { c.target = 0; }),  // a default of another size
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 1; }),
   };
   for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
@@ -361,10 +377,11 @@ TEST_F(DamagedPackageTest, ASecondKernelOfANameIsRefusedBeforeTheNextIsRead) {
   const KernelInterface kernel = program.kernels[0], nameless;
   program.kernels = {kernel, kernel, nameless};
   package::ConstantSection constants;
-  const auto manifest = package::BuildManifest(program, "cpu", constants);
+  const auto manifest = package::BuildManifest(program, "cpu", package::kFormatVersion, constants);
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   runtime::ProgramView view;
-  const runtime::Fault fault = runtime::ViewProgram({3, *manifest, {BytesOf(kernels_)}}, 4096, "", &view);
+  const runtime::Fault fault =
+      runtime::ViewProgram({package::kFormatVersion, *manifest, {BytesOf(kernels_)}}, 4096, "", &view);
   EXPECT_EQ(fault.code, HONE_BAD_PACKAGE);
   EXPECT_THAT(fault.text, HasSubstr("two kernels of one name"));
 }
@@ -391,7 +408,15 @@ size_t Walk(const runtime::ProgramView& view, std::span<const uint8_t> constants
   }
   for (const package::CallEntry& call : view.calls) {
     sum += view.Kernel(call).name.size();
-    for (const uint32_t id : view.Arguments(call)) sum += id == package::kNoTensor ? 0 : view.tensors[id].bytes;
+    const std::span<const uint32_t> arguments = view.Arguments(call);
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      const KernelBuffer& buffer = view.Kernel(call).buffers[a];
+      if (buffer.role == BufferRole::kSizes) {
+        for (int64_t i = 0; i < buffer.shape[0]; ++i) sum += view.size_arguments[arguments[a] + static_cast<size_t>(i)];
+      } else {
+        sum += arguments[a] == package::kNoTensor ? 0 : view.tensors[arguments[a]].bytes;
+      }
+    }
     for (const KernelLaunch& launch : view.Kernel(call).main) {
       for (const uint32_t argument : launch.arguments) sum += view.Kernel(call).buffers[argument].shape.size();
     }

@@ -29,6 +29,9 @@ class FakeBackend : public runtime::Backend {
   }
 
   void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
+  Fault SetSizes(const runtime::SizeValues& sizes) override {
+    return sizes.IsOpen() ? runtime::Incompatible("the fake device takes no open sizes") : Fault{};
+  }
 
   Fault Run(const runtime::Segment& segment, std::span<int64_t> nanoseconds) override {
     if (!device_.failure.empty()) return runtime::IoError(device_.failure);

@@ -149,9 +149,11 @@ TEST_F(Format2Test, RandomManifestsNeverCrash) {
 // The manifest says what the sections are: a package of another version in the header is no package.
 TEST_F(Format2Test, AWrongVersionInTheHeaderIsNoticed) {
   std::string bytes = good_;
-  bytes[offsetof(FileHeader, version)] = 3;
-  PackageView view;
-  EXPECT_THAT(Check(bytes, &view), HasSubstr("bad package"));
+  for (const char version : {3, 4}) {
+    bytes[offsetof(FileHeader, version)] = version;
+    PackageView view;
+    EXPECT_THAT(Check(bytes, &view), HasSubstr("bad package"));
+  }
 }
 
 }  // namespace

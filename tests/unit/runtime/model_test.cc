@@ -140,6 +140,33 @@ TEST_F(ModelTest, RefusesToRunBeforeAnInputIsSet) {
   EXPECT_EQ(hone_run_profiled(model, times, 2), HONE_INVALID_ARGUMENT);
 }
 
+TEST_F(ModelTest, AnInputWithADefaultNeedNotBeSet) {
+  package::PackageContents contents = TinyContents(CompileTinyKernels());
+  package::PackageProgram& program = contents.programs[0];
+  program.tensors.push_back({.name = "",
+                             .dtype = package::DType::kFloat32,
+                             .shape = {kRows, kColumns},
+                             .kind = package::TensorKind::kConstant,
+                             .data = {reinterpret_cast<const uint8_t*>(x_.data()), x_.size() * sizeof(float)}});
+  program.defaults = {{static_cast<package::TensorId>(program.tensors.size() - 1), program.inputs[0]}};
+  const std::string path = *folder_ / "default.hone";
+  WriteTinyPackage(path, contents);
+  EXPECT_EQ(ReadWholeFile(path)[8], package::kFormatVersion);
+  EXPECT_EQ(ReadWholeFile(Path())[8], package::kPlainFormatVersion) << "older runtimes read it";
+  const LoadedModel model(path);
+  EXPECT_EQ(hone_input_has_default(model, 0), 1);
+  EXPECT_EQ(hone_input_has_default(model, 1), 0);
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  const std::vector<float> zeros(x_.size(), 0);
+  const FloatTensor other{zeros.data(), {kRows, kColumns}};
+  ASSERT_EQ(hone_set_input(model, 0, &other.tensor), HONE_OK);
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_THAT(OutputOf(model, 1), ElementsAreArray(zeros));
+  const LoadedModel plain(Path());
+  EXPECT_EQ(hone_input_has_default(plain, 0), 0);
+}
+
 TEST_F(ModelTest, BoundMemoryIsUsedWithoutACopy) {
   const LoadedModel model(Path());
   const AlignedFloats x(32), y(32);

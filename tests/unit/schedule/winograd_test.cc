@@ -4,9 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <numeric>
-
 #include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
@@ -109,7 +106,7 @@ TEST(Winograd, BlocksFitTheSecondCache) {
   for (const char* stage : {"tv", "tm"}) {
     const Nest* nest = candidate->state.FindNest(stage);
     ASSERT_FALSE(nest->IsTopLevel());
-    elements += std::accumulate(nest->storage.shape.begin(), nest->storage.shape.end(), int64_t{1}, std::multiplies());
+    elements += ir::Product(nest->storage.shape).value();
   }
   EXPECT_GT(elements * 4, 65536);
   EXPECT_LE(elements * 4, 262144);

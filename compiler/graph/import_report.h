@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that stands between a model and its compilation: the result of an import that does not stop at the first
+// problem (onnx_import.h).
+#ifndef HONE_COMPILER_GRAPH_IMPORT_REPORT_H_
+#define HONE_COMPILER_GRAPH_IMPORT_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace hone::graph {
+
+enum class ProblemKind : uint8_t {
+  kOperator,      // Hone does not have the operator
+  kControlFlow,   // a loop, or a branch whose condition only a run brings
+  kUnknownValue,  // a value must be known at compile time and is not
+  kOpenShape,     // the size of an input's dimension is not known
+  kOpset,         // the opset is outside the supported range
+  kInvalid,       // the file violates the specification of ONNX
+  kUnsupported,   // valid, but Hone does not support it: an element type, an attribute's value, ...
+};
+
+// The kind as one word for tables and JSON, and a sentence that says what the user can do about it.
+std::string_view NameOf(ProblemKind kind);
+std::string_view AdviceOn(ProblemKind kind);
+
+struct ImportProblem {
+  ProblemKind kind = ProblemKind::kInvalid;
+  absl::StatusCode code = absl::StatusCode::kInvalidArgument;
+  std::string node, op, domain;  // empty if the problem is not about a node; domain "" also means ai.onnx
+  int64_t opset = 0;             // of the node's domain; 0 if unknown or not about a node
+  std::string text;              // names the node or input, and states the reason
+};
+
+// A dimension of an input for which the file states no size.
+struct OpenDimension {
+  std::string input;
+  size_t index = 0;    // of the dimension in the input's shape
+  std::string symbol;  // inputs with the same symbol have the same size; empty if the dimension shares none
+};
+
+struct ImportReport {
+  std::vector<ImportProblem> problems;  // in the order of the file; what only follows from another one is left out
+  std::vector<std::string> warnings;    // the file violates the specification, but its meaning is certain
+  std::vector<OpenDimension> open_dimensions;
+  // For each open input the shape that the check assumed, as text of --shape; empty if none was open.
+  std::vector<std::string> assumed_shapes;
+  int64_t nodes = 0;  // nodes and constants, those of functions and branches counted once per use
+};
+
+// The error of an import that failed for these reasons: the text of the only one, or a list, which is cut off after a
+// fixed number of lines and states how many there are. The code is that of the first one. `problems` is not empty.
+absl::Status RefusalOf(const std::vector<ImportProblem>& problems);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_IMPORT_REPORT_H_

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/ir/size.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/ir/expr.h"
+#include "compiler/ir/printer.h"
+
+namespace hone::ir {
+
+struct SizeBounds {
+  int64_t low, high;
+};
+
+// A factor of a product: a symbol, or an operation that is no sum.
+struct SizeAtom {
+  enum class Kind : uint8_t { kSymbol, kFloorDiv, kFloorMod, kMin, kMax };
+  Kind kind = Kind::kSymbol;
+  OpenSize symbol;  // of kSymbol
+  Size a, b;        // operands of the other kinds
+  Expr expr;
+  std::string text;  // that of expr; atoms are compared and sorted by it
+  SizeBounds bounds = {0, 0};
+};
+
+namespace {
+
+using AtomPtr = std::shared_ptr<const SizeAtom>;
+using Atom = SizeAtom;
+
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max(), kSmallest = std::numeric_limits<int64_t>::min();
+
+// Arithmetic that stays at the end of the range where it would overflow.
+int64_t SaturatingAdd(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a < 0 ? kSmallest : kLargest;
+}
+int64_t SaturatingMultiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) != (b < 0) ? kSmallest : kLargest;
+}
+int64_t FloorQuotient(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+
+SizeBounds BoundsOfProduct(SizeBounds a, SizeBounds b) {
+  const auto [low, high] = std::minmax({SaturatingMultiply(a.low, b.low), SaturatingMultiply(a.low, b.high),
+                                        SaturatingMultiply(a.high, b.low), SaturatingMultiply(a.high, b.high)});
+  return {low, high};
+}
+
+bool Before(const AtomPtr& a, const AtomPtr& b) { return a->text < b->text; }
+
+std::string TextOf(const Expr& e) {
+  Printer printer;
+  printer.Write(e);
+  return printer.Take();
+}
+
+}  // namespace
+
+// sum of coefficient * factors, plus constant. Terms are sorted by their factors, which are sorted as well; no
+// coefficient is 0.
+struct SizeSum {
+  struct Term {
+    std::vector<std::shared_ptr<const SizeAtom>> factors;
+    int64_t coefficient = 0;
+  };
+  std::vector<Term> terms;
+  int64_t constant = 0;
+  SizeBounds bounds = {0, 0};
+
+  // The sum of a size: its own, or that of a number.
+  static SizeSum Of(const Size& size) {
+    if (size.sum_ != nullptr) return *size.sum_;
+    SizeSum sum;
+    sum.constant = size.value_;
+    return sum;
+  }
+  static SizeSum Of(std::shared_ptr<const SizeAtom> atom) {
+    SizeSum sum;
+    sum.terms.push_back({{std::move(atom)}, 1});
+    return sum;
+  }
+  static Size ToSize(const SizeSum& sum) { return Size(sum); }
+};
+
+namespace {
+
+using Term = SizeSum::Term;
+
+// Negative, 0 or positive, as for strings.
+int CompareFactors(const std::vector<AtomPtr>& a, const std::vector<AtomPtr>& b) {
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (const int order = a[i]->text.compare(b[i]->text); order != 0) return order;
+  }
+  return static_cast<int>(a.size()) - static_cast<int>(b.size());
+}
+
+void AddTerm(SizeSum& sum, std::vector<AtomPtr> factors, int64_t coefficient) {
+  if (coefficient == 0) return;
+  if (factors.empty()) {
+    sum.constant = SaturatingAdd(sum.constant, coefficient);
+    return;
+  }
+  auto place = std::ranges::lower_bound(
+      sum.terms, factors, [](const auto& a, const auto& b) { return CompareFactors(a, b) < 0; }, &Term::factors);
+  if (place == sum.terms.end() || CompareFactors(place->factors, factors) != 0) {
+    sum.terms.insert(place, Term{std::move(factors), coefficient});
+    return;
+  }
+  place->coefficient = SaturatingAdd(place->coefficient, coefficient);
+  if (place->coefficient == 0) sum.terms.erase(place);
+}
+
+SizeSum AddScaled(SizeSum a, const SizeSum& b, int64_t factor) {
+  for (const Term& term : b.terms) AddTerm(a, term.factors, SaturatingMultiply(term.coefficient, factor));
+  a.constant = SaturatingAdd(a.constant, SaturatingMultiply(b.constant, factor));
+  return a;
+}
+
+SizeBounds BoundsOfTerm(const Term& term) {
+  SizeBounds bounds{term.coefficient, term.coefficient};
+  for (const AtomPtr& factor : term.factors) bounds = BoundsOfProduct(bounds, factor->bounds);
+  return bounds;
+}
+
+Expr ExprOfTerm(const Term& term, int64_t coefficient) {
+  Expr product;
+  for (const AtomPtr& factor : term.factors) product = product.defined() ? product * factor->expr : factor->expr;
+  return coefficient == 1 ? product : product * Expr(coefficient);
+}
+
+AtomPtr MakeAtom(Atom::Kind kind, const Size& a, const Size& b, Expr expr, SizeBounds bounds) {
+  std::string text = TextOf(expr);
+  return std::make_shared<const Atom>(Atom{kind, {}, a, b, std::move(expr), std::move(text), bounds});
+}
+
+Size FromAtom(AtomPtr atom) { return SizeSum::ToSize(SizeSum::Of(std::move(atom))); }
+
+// The quotient if every term of `a` is a multiple of the single term of `b`; nullopt otherwise.
+std::optional<Size> DivideTerms(const SizeSum& a, const SizeSum& b) {
+  Term divisor{{}, b.constant};
+  if (!b.terms.empty()) {
+    if (b.terms.size() > 1 || b.constant != 0) return std::nullopt;
+    divisor = b.terms.front();
+  }
+  if (divisor.coefficient == 0) return std::nullopt;
+  SizeSum quotient;
+  const auto divide = [&](std::vector<AtomPtr> factors, int64_t coefficient) {
+    if (coefficient % divisor.coefficient != 0) return false;
+    for (const AtomPtr& factor : divisor.factors) {
+      const auto same = std::ranges::find(factors, factor->text, [](const AtomPtr& f) { return f->text; });
+      if (same == factors.end()) return false;
+      factors.erase(same);
+    }
+    AddTerm(quotient, std::move(factors), coefficient / divisor.coefficient);
+    return true;
+  };
+  for (const Term& term : a.terms) {
+    if (!divide(term.factors, term.coefficient)) return std::nullopt;
+  }
+  if (a.constant != 0 && !divide({}, a.constant)) return std::nullopt;
+  return SizeSum::ToSize(quotient);
+}
+
+// floor(sum / divisor) for a positive number: the multiples of the divisor leave the division, and floor(floor(x / d) +
+// c) / e) becomes floor((x + c * d) / (d * e)).
+Size DivideByNumber(const SizeSum& sum, int64_t divisor) {
+  SizeSum whole, rest;
+  for (const Term& term : sum.terms) {
+    const int64_t multiples = FloorQuotient(term.coefficient, divisor);
+    AddTerm(whole, term.factors, multiples);
+    AddTerm(rest, term.factors, term.coefficient - multiples * divisor);
+  }
+  whole.constant = FloorQuotient(sum.constant, divisor);
+  rest.constant = sum.constant - whole.constant * divisor;
+  const Size outside = SizeSum::ToSize(whole), inside = SizeSum::ToSize(rest);
+  if (inside.IsFixed()) return outside + Size(FloorQuotient(inside.value(), divisor));
+  const int64_t low = FloorQuotient(inside.min(), divisor), high = FloorQuotient(inside.max(), divisor);
+  if (low == high) return outside + Size(low);
+  if (rest.terms.size() == 1 && rest.terms[0].factors.size() == 1 && rest.terms[0].coefficient == 1) {
+    const Atom& atom = *rest.terms[0].factors[0];
+    if (atom.kind == Atom::Kind::kFloorDiv && atom.b.IsFixed()) {
+      const int64_t nested = atom.b.value();
+      return outside + FloorDiv(atom.a + Size(SaturatingMultiply(rest.constant, nested)),
+                                Size(SaturatingMultiply(nested, divisor)));
+    }
+  }
+  return outside +
+         FromAtom(MakeAtom(Atom::Kind::kFloorDiv, inside, divisor, FloorDiv(Expr(inside), Expr(divisor)), {low, high}));
+}
+
+}  // namespace
+
+Size::Size(const SizeSum& sum) {
+  if (sum.terms.empty()) {
+    value_ = sum.constant;
+    return;
+  }
+  SizeSum owned = sum;
+  owned.bounds = {sum.constant, sum.constant};
+  for (const Term& term : owned.terms) {
+    const SizeBounds bounds = BoundsOfTerm(term);
+    owned.bounds = {SaturatingAdd(owned.bounds.low, bounds.low), SaturatingAdd(owned.bounds.high, bounds.high)};
+  }
+  sum_ = std::make_shared<const SizeSum>(std::move(owned));
+}
+
+Size Size::Open(const OpenSize& symbol) {
+  HONE_CHECK(symbol.min >= 0 && symbol.min <= symbol.max);
+  if (symbol.min == symbol.max) return symbol.min;
+  const Expr var = MakeVar(symbol.name);
+  return FromAtom(std::make_shared<const Atom>(
+      Atom{Atom::Kind::kSymbol, symbol, {}, {}, var, TextOf(var), {symbol.min, symbol.max}}));
+}
+
+int64_t Size::value() const {
+  HONE_CHECK(IsFixed());
+  return value_;
+}
+int64_t Size::min() const { return sum_ == nullptr ? value_ : sum_->bounds.low; }
+int64_t Size::max() const { return sum_ == nullptr ? value_ : sum_->bounds.high; }
+
+Size::operator Expr() const {
+  if (sum_ == nullptr) return Expr(value_);
+  Expr total;
+  for (const Term& term : sum_->terms) {
+    if (!total.defined()) {
+      total = ExprOfTerm(term, term.coefficient);
+    } else if (term.coefficient < 0) {
+      total = total - ExprOfTerm(term, -term.coefficient);
+    } else {
+      total = total + ExprOfTerm(term, term.coefficient);
+    }
+  }
+  if (sum_->constant > 0) return total + Expr(sum_->constant);
+  if (sum_->constant < 0) return total - Expr(-sum_->constant);
+  return total;
+}
+
+void Size::ForEachSymbol(const std::function<void(const OpenSize&)>& f) const {
+  if (sum_ == nullptr) return;
+  for (const Term& term : sum_->terms) {
+    for (const AtomPtr& factor : term.factors) {
+      if (factor->kind == Atom::Kind::kSymbol) f(factor->symbol);
+      factor->a.ForEachSymbol(f);
+      factor->b.ForEachSymbol(f);
+    }
+  }
+}
+
+namespace {
+
+Size SubstituteAtom(const Atom& atom, const std::map<std::string, Size, std::less<>>& values) {
+  if (atom.kind == Atom::Kind::kSymbol) {
+    const auto found = values.find(atom.symbol.name);
+    return found == values.end() ? Size::Open(atom.symbol) : found->second;
+  }
+  const Size a = atom.a.Substitute(values), b = atom.b.Substitute(values);
+  switch (atom.kind) {
+    case Atom::Kind::kFloorDiv:
+      return FloorDiv(a, b);
+    case Atom::Kind::kFloorMod:
+      return FloorMod(a, b);
+    case Atom::Kind::kMin:
+      return Min(a, b);
+    default:
+      return Max(a, b);
+  }
+}
+
+}  // namespace
+
+Size Size::Substitute(const std::map<std::string, Size, std::less<>>& values) const {
+  if (sum_ == nullptr) return *this;
+  Size total = sum_->constant;
+  for (const Term& term : sum_->terms) {
+    Size product = term.coefficient;
+    for (const AtomPtr& factor : term.factors) product *= SubstituteAtom(*factor, values);
+    total += product;
+  }
+  return total;
+}
+
+bool operator==(const Size& a, const Size& b) {
+  if (a.IsFixed() || b.IsFixed()) return a.IsFixed() && b.IsFixed() && a.value_ == b.value_;
+  if (a.sum_ == b.sum_) return true;
+  const auto same = [](const Term& x, const Term& y) {
+    return x.coefficient == y.coefficient && CompareFactors(x.factors, y.factors) == 0;
+  };
+  return a.sum_->constant == b.sum_->constant && std::ranges::equal(a.sum_->terms, b.sum_->terms, same);
+}
+
+Size operator+(const Size& a, const Size& b) {
+  if (a.IsFixed() && b.IsFixed()) return SaturatingAdd(a.value_, b.value_);
+  return SizeSum::ToSize(AddScaled(SizeSum::Of(a), SizeSum::Of(b), 1));
+}
+
+Size operator-(const Size& a, const Size& b) {
+  if (a.IsFixed() && b.IsFixed()) return SaturatingAdd(a.value_, SaturatingMultiply(b.value_, -1));
+  return SizeSum::ToSize(AddScaled(SizeSum::Of(a), SizeSum::Of(b), -1));
+}
+
+Size operator*(const Size& a, const Size& b) {
+  if (a.IsFixed() && b.IsFixed()) return SaturatingMultiply(a.value_, b.value_);
+  const SizeSum x = SizeSum::Of(a), y = SizeSum::Of(b);
+  SizeSum product = AddScaled({}, x, y.constant);
+  for (const Term& right : y.terms) {
+    for (const Term& left : x.terms) {
+      std::vector<AtomPtr> factors = left.factors;
+      factors.insert(factors.end(), right.factors.begin(), right.factors.end());
+      std::ranges::sort(factors, Before);
+      AddTerm(product, std::move(factors), SaturatingMultiply(left.coefficient, right.coefficient));
+    }
+    AddTerm(product, right.factors, SaturatingMultiply(right.coefficient, x.constant));
+  }
+  return SizeSum::ToSize(product);
+}
+
+Size FloorDiv(const Size& a, const Size& b) {
+  if (a.IsFixed() && b.IsFixed()) return FloorQuotient(a.value_, b.value_);
+  const SizeSum dividend = SizeSum::Of(a), divisor = SizeSum::Of(b);
+  // A divisor that may be 0 has no exact quotient, because division by 0 gives 0.
+  if (b.min() > 0) {
+    if (std::optional<Size> quotient = DivideTerms(dividend, divisor)) return *quotient;
+  }
+  if (b.IsFixed() && b.value_ > 0) return DivideByNumber(dividend, b.value_);
+  SizeBounds bounds{kSmallest, kLargest};
+  if (a.min() >= 0 && b.min() >= 0) {
+    bounds = {b.min() == 0 ? 0 : FloorQuotient(a.min(), std::max<int64_t>(b.max(), 1)),
+              FloorQuotient(a.max(), std::max<int64_t>(b.min(), 1))};
+  }
+  return FromAtom(MakeAtom(Atom::Kind::kFloorDiv, a, b, FloorDiv(Expr(a), Expr(b)), bounds));
+}
+
+Size FloorMod(const Size& a, const Size& b) {
+  if (a.IsFixed() && b.IsFixed()) return b.value_ == 0 ? 0 : a.value_ - b.value_ * FloorQuotient(a.value_, b.value_);
+  if (b.min() > 0 && Divides(b, a)) return 0;
+  const SizeBounds bounds =
+      b.min() >= 0 ? SizeBounds{0, std::max<int64_t>(b.max() - 1, 0)} : SizeBounds{kSmallest, kLargest};
+  return FromAtom(MakeAtom(Atom::Kind::kFloorMod, a, b, FloorMod(Expr(a), Expr(b)), bounds));
+}
+
+Size Min(const Size& a, const Size& b) {
+  if (AlwaysAtMost(a, b)) return a;
+  if (AlwaysAtMost(b, a)) return b;
+  const bool ordered = TextOf(Expr(a)) < TextOf(Expr(b));
+  const Size &first = ordered ? a : b, &second = ordered ? b : a;
+  return FromAtom(MakeAtom(Atom::Kind::kMin, first, second, Min(Expr(first), Expr(second)),
+                           {std::min(a.min(), b.min()), std::min(a.max(), b.max())}));
+}
+
+Size Max(const Size& a, const Size& b) {
+  if (AlwaysAtMost(b, a)) return a;
+  if (AlwaysAtMost(a, b)) return b;
+  const bool ordered = TextOf(Expr(a)) < TextOf(Expr(b));
+  const Size &first = ordered ? a : b, &second = ordered ? b : a;
+  return FromAtom(MakeAtom(Atom::Kind::kMax, first, second, Max(Expr(first), Expr(second)),
+                           {std::max(a.min(), b.min()), std::max(a.max(), b.max())}));
+}
+
+bool AlwaysLess(const Size& a, const Size& b) {
+  if (a.IsFixed() && b.IsFixed()) return a.value() < b.value();
+  return (b - a).min() > 0;
+}
+
+bool Divides(const Size& b, const Size& a) {
+  if (a.IsFixed() && b.IsFixed()) return b.value() != 0 && a.value() % b.value() == 0;
+  return DivideTerms(SizeSum::Of(a), SizeSum::Of(b)).has_value();
+}
+
+Size ExactQuotient(const Size& a, const Size& b) {
+  const std::optional<Size> quotient = DivideTerms(SizeSum::Of(a), SizeSum::Of(b));
+  HONE_CHECK(quotient.has_value());
+  return *quotient;
+}
+
+Size Product(std::span<const Size> sizes) {
+  Size product = 1;
+  for (const Size& size : sizes) product *= size;
+  return product;
+}
+
+bool operator==(const Shape& a, const Shape& b) {
+  return std::ranges::equal(a, b, [](const Size& x, const Size& y) { return x == y; });
+}
+
+bool IsFixed(std::span<const Size> shape) {
+  return std::ranges::all_of(shape, [](const Size& size) { return size.IsFixed(); });
+}
+
+std::vector<int64_t> Values(std::span<const Size> shape) {
+  std::vector<int64_t> values;
+  for (const Size& size : shape) values.push_back(size.value());
+  return values;
+}
+
+std::vector<int64_t> MaxValues(std::span<const Size> shape) {
+  std::vector<int64_t> values;
+  for (const Size& size : shape) values.push_back(size.max());
+  return values;
+}
+
+std::optional<Size> ToSize(const Expr& e, const std::map<std::string, OpenSize, std::less<>>& symbols) {
+  if (const auto* number = e.As<IntImm>(); number != nullptr && number->type == kIndexType) return number->value;
+  if (const auto* var = e.As<Var>()) {
+    const auto found = symbols.find(var->name);
+    return found == symbols.end() ? std::nullopt : std::optional(Size::Open(found->second));
+  }
+  const auto* binary = e.As<Binary>();
+  if (binary == nullptr || binary->a.type() != kIndexType) return std::nullopt;
+  const std::optional<Size> a = ToSize(binary->a, symbols), b = ToSize(binary->b, symbols);
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  switch (binary->op) {
+    case BinaryOp::kAdd:
+      return *a + *b;
+    case BinaryOp::kSub:
+      return *a - *b;
+    case BinaryOp::kMul:
+      return *a * *b;
+    case BinaryOp::kFloorDiv:
+      return FloorDiv(*a, *b);
+    case BinaryOp::kFloorMod:
+      return FloorMod(*a, *b);
+    case BinaryOp::kMin:
+      return Min(*a, *b);
+    case BinaryOp::kMax:
+      return Max(*a, *b);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string Print(const Size& size) { return size.IsFixed() ? std::to_string(size.value()) : TextOf(Expr(size)); }
+
+}  // namespace hone::ir

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deploy/runtime/size_values.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/element_type.h"
+
+namespace hone::runtime {
+namespace {
+
+using package::SizeEntry;
+using package::SizeOp;
+using package::SizeStep;
+
+int64_t Wrapped(uint64_t value) { return static_cast<int64_t>(value); }
+
+// 0 if b is 0. The smallest number divided by -1 wraps.
+int64_t FloorQuotient(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return Wrapped(-static_cast<uint64_t>(a));
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+
+int64_t Apply(const SizeStep& step, std::span<const int64_t> values) {
+  const auto a = [&] { return values[step.a]; };
+  const auto b = [&] { return values[step.b]; };
+  switch (step.op) {
+    case SizeOp::kNumber:
+      return step.number;
+    case SizeOp::kAdd:
+      return Wrapped(static_cast<uint64_t>(a()) + static_cast<uint64_t>(b()));
+    case SizeOp::kSubtract:
+      return Wrapped(static_cast<uint64_t>(a()) - static_cast<uint64_t>(b()));
+    case SizeOp::kMultiply:
+      return Wrapped(static_cast<uint64_t>(a()) * static_cast<uint64_t>(b()));
+    case SizeOp::kFloorDivide:
+      return FloorQuotient(a(), b());
+    case SizeOp::kFloorRemainder:
+      if (b() == 0 || b() == -1) return 0;
+      return a() % b() + (a() % b() != 0 && (a() < 0) != (b() < 0) ? b() : 0);
+    case SizeOp::kMin:
+      return std::min(a(), b());
+    case SizeOp::kMax:
+      return std::max(a(), b());
+  }
+  return 0;
+}
+
+}  // namespace
+
+SizeValues::SizeValues(const ProgramView& program)
+    : program_(program),
+      values_(program.sizes.size() + program.size_steps.size(), 0),
+      given_(program.sizes.size(), 0),
+      shapes_(program.shapes.begin(), program.shapes.end()),
+      arguments_(program.size_arguments.size(), 0) {
+  for (size_t i = 0; i < program.sizes.size(); ++i) values_[i] = program.sizes[i].max;
+  Compute();
+}
+
+// An extent beyond the tensor's memory cannot occur for values in range. The limit makes it impossible for a manifest
+// with wrong steps, too.
+void SizeValues::Compute() {
+  const size_t sizes = program_.sizes.size();
+  for (size_t i = 0; i < program_.size_steps.size(); ++i) {
+    values_[sizes + i] = Apply(program_.size_steps[i], std::span(values_).first(sizes + i));
+  }
+  for (size_t i = 0; i < program_.extents.size(); ++i) {
+    if (program_.extents[i] == package::kFixedExtent) continue;
+    shapes_[i] = std::clamp<int64_t>(values_[program_.extents[i]], 0, program_.shapes[i]);
+  }
+  for (size_t i = 0; i < arguments_.size(); ++i) arguments_[i] = values_[program_.size_arguments[i]];
+}
+
+std::span<const int64_t> SizeValues::Shape(uint32_t tensor) const {
+  const package::TensorEntry& entry = program_.tensors[tensor];
+  return std::span(shapes_).subspan(entry.shape, entry.rank);
+}
+
+uint64_t SizeValues::Bytes(uint32_t tensor) const {
+  uint64_t bytes = SizeOf(program_.tensors[tensor].dtype);
+  for (const int64_t extent : Shape(tensor)) bytes *= static_cast<uint64_t>(extent);
+  return bytes;
+}
+
+int64_t SizeValues::MaxExtent(uint32_t tensor, size_t dimension) const {
+  return program_.Shape(program_.tensors[tensor])[dimension];
+}
+
+int64_t SizeValues::MinExtent(uint32_t tensor, size_t dimension) const {
+  const package::TensorEntry& entry = program_.tensors[tensor];
+  if (program_.extents.empty()) return MaxExtent(tensor, dimension);
+  const uint32_t value = program_.extents[entry.shape + dimension];
+  if (value == package::kFixedExtent) return MaxExtent(tensor, dimension);
+  for (size_t i = 0; i < program_.sizes.size(); ++i) {
+    const SizeEntry& size = program_.sizes[i];
+    const bool is_own = value == i || (size.tensor == tensor && size.dimension == dimension);
+    if (is_own) return size.min * (MaxExtent(tensor, dimension) / std::max<int64_t>(size.max, 1));
+  }
+  return 0;
+}
+
+Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
+  if (!IsOpen()) return {};
+  for (size_t i = 0; i < given_.size(); ++i) {
+    const SizeEntry& size = program_.sizes[i];
+    const auto input = std::find(program_.inputs.begin(), program_.inputs.end(), size.tensor);
+    const auto position = static_cast<size_t>(input - program_.inputs.begin());
+    const int64_t extent = input_shapes[position][size.dimension];
+    given_[i] = extent / size.step;
+    if (extent % size.step != 0 || given_[i] < size.min || given_[i] > size.max) {
+      return InvalidArgument("input '" + std::string(program_.Text(program_.tensors[size.tensor].name)) +
+                             "': dimension " + std::to_string(size.dimension) + " ('" +
+                             std::string(program_.Text(size.name)) + "') is " + std::to_string(extent) +
+                             "; the package takes " + std::to_string(size.min * size.step) + " to " +
+                             std::to_string(size.max * size.step) +
+                             (size.step == 1 ? std::string() : " in steps of " + std::to_string(size.step)) +
+                             "; compile the model for a larger range with --shape");
+    }
+  }
+  const bool changes = !std::equal(given_.begin(), given_.end(), values_.begin());
+  const auto exchange = [&] {
+    std::swap_ranges(given_.begin(), given_.end(), values_.begin());
+    Compute();
+  };
+  if (changes) exchange();
+  for (size_t k = 0; k < program_.inputs.size(); ++k) {
+    const std::span<const int64_t> wanted = Shape(program_.inputs[k]);
+    if (std::equal(wanted.begin(), wanted.end(), input_shapes[k].begin(), input_shapes[k].end())) continue;
+    std::string text =
+        "input '" + std::string(program_.Text(program_.tensors[program_.inputs[k]].name)) + "' has shape [";
+    for (size_t d = 0; d < wanted.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(input_shapes[k][d]);
+    text += "], which does not fit the other inputs: they need [";
+    for (size_t d = 0; d < wanted.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(wanted[d]);
+    if (changes) exchange();
+    return InvalidArgument(text + "]");
+  }
+  return {};
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SizeValues: the values of a program's open sizes for the inputs of the next run, and all that follows from them.
+//
+// The sizes come from the shapes of the inputs. Shapes of other tensors and the sizes that kernels take follow by the
+// steps of the manifest (package_format.h). A program without open sizes has fixed values. Set allocates nothing. Not
+// here: memory, which is laid out for the largest sizes.
+#ifndef HONE_DEPLOY_RUNTIME_SIZE_VALUES_H_
+#define HONE_DEPLOY_RUNTIME_SIZE_VALUES_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "deploy/runtime/fault.h"
+#include "deploy/runtime/program_view.h"
+
+namespace hone::runtime {
+
+class SizeValues {
+ public:
+  // Every open size has its largest value. The program must outlive this.
+  explicit SizeValues(const ProgramView& program);
+
+  bool IsOpen() const { return !program_.sizes.empty(); }
+  // Sets the open sizes from the inputs' shapes, one per input of the program, and computes everything else.
+  // InvalidArgument, with all values as before, if two inputs contradict each other or a size is out of range.
+  Fault Set(std::span<const std::vector<int64_t>> input_shapes);
+
+  // The current extents of a tensor, and the bytes of a compact tensor of that shape.
+  std::span<const int64_t> Shape(uint32_t tensor) const;
+  uint64_t Bytes(uint32_t tensor) const;
+  // The smallest and the largest extent of a dimension of an input.
+  int64_t MinExtent(uint32_t tensor, size_t dimension) const;
+  int64_t MaxExtent(uint32_t tensor, size_t dimension) const;
+  // What kernels read: ProgramView::size_arguments by value. The address never changes.
+  const int64_t* arguments() const { return arguments_.data(); }
+
+ private:
+  void Compute();
+  int64_t Extent(uint32_t place) const;  // of an entry of ProgramView::shapes
+
+  const ProgramView& program_;
+  std::vector<int64_t> values_;     // of the open sizes, then of the steps
+  std::vector<int64_t> given_;      // scratch of Set: new values of the open sizes
+  std::vector<int64_t> shapes_;     // per entry of ProgramView::shapes: its current value
+  std::vector<int64_t> arguments_;  // per entry of ProgramView::size_arguments
+};
+
+}  // namespace hone::runtime
+
+#endif  // HONE_DEPLOY_RUNTIME_SIZE_VALUES_H_
