@@ -126,7 +126,7 @@ void PtxEmitter::EmitMma(const ir::Mma& mma) {
   llvm::Value* const g = builder_.CreateLShr(lane, number(std::countr_zero<uint64_t>(ir::kLanesOfRow)));
   const int64_t quarter = entry.k / ir::kLanesOfRow;
   const auto times = [&](llvm::Value* value, int64_t factor) { return builder_.CreateMul(value, number(factor)); };
-  llvm::Value* const own = times(t, quarter);
+  llvm::Value* const own = times(t, quarter * mma.a.column_stride);
   const auto row = EmitQuarterRow(mma.a, own, entry);
   const auto next_row = EmitQuarterRow(mma.a, builder_.CreateAdd(own, number(mma.a.stride)), entry);
   llvm::Value* const column = times(builder_.CreateSub(g, times(t, entry.n)), mma.b.stride);

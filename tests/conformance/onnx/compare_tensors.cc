@@ -93,8 +93,8 @@ double LargestFinite(const graph::Constant& tensor) {
   return largest;
 }
 
-absl::Status CompareFloats(const graph::Constant& actual, const graph::Constant& expected) {
-  const bool half = ir::SizeOf(expected.type.dtype) == 2;
+absl::Status CompareFloats(const graph::Constant& actual, const graph::Constant& expected, bool rounded) {
+  const bool half = rounded || ir::SizeOf(expected.type.dtype) == 2;
   const double relative = half ? 2e-3 : 1e-3;
   // If large terms cancel, the error of the sum is relative to the terms.
   const double absolute = (half ? 1e-3 : 1e-5) * std::max(1.0, LargestFinite(expected));
@@ -114,7 +114,7 @@ absl::Status CompareFloats(const graph::Constant& actual, const graph::Constant&
 
 }  // namespace
 
-absl::Status CompareTensors(const graph::Constant& actual, const graph::Constant& expected) {
+absl::Status CompareTensors(const graph::Constant& actual, const graph::Constant& expected, bool rounded) {
   if (actual.type.dtype != expected.type.dtype) {
     return absl::DataLossError(
         fmt::format("wrong output: the type is {}, should be {}", Name(actual.type.dtype), Name(expected.type.dtype)));
@@ -124,7 +124,7 @@ absl::Status CompareTensors(const graph::Constant& actual, const graph::Constant
                                            fmt::join(actual.type.shape, ","), fmt::join(expected.type.shape, ",")));
   }
   const bool floats = ir::IsFloat(expected.type.dtype);
-  return floats ? CompareFloats(actual, expected) : CompareInts(actual, expected);
+  return floats ? CompareFloats(actual, expected, rounded) : CompareInts(actual, expected);
 }
 
 }  // namespace hone::conformance

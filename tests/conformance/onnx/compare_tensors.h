@@ -10,8 +10,9 @@ namespace hone::conformance {
 
 // Returns OK, or an error that names the type, the shape or the worst element that differs. Integers and bools must be
 // equal. Floats may differ by 1e-3 of the expected value plus 1e-5 of max(largest value, 1); half precision by 2e-3 and
-// 1e-3. NaN equals NaN.
-absl::Status CompareTensors(const graph::Constant& actual, const graph::Constant& expected);
+// 1e-3. NaN equals NaN. rounded: factors of products may have been rounded to the 10 bits of half precision (TF32), so
+// that all floats have its tolerance.
+absl::Status CompareTensors(const graph::Constant& actual, const graph::Constant& expected, bool rounded = false);
 
 }  // namespace hone::conformance
 

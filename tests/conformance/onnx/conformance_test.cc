@@ -47,6 +47,12 @@ TEST(CompareTensors, NamesTheWorstElement) {
   EXPECT_THAT(Difference(Floats({1.0f, 1.01f, 3.0f}), Floats({1.0f, 1.0f, 2.0f})), HasSubstr("element 2 is 3"));
 }
 
+TEST(CompareTensors, AllowsMoreForRoundedFactors) {
+  EXPECT_EQ(CompareTensors(Floats({0.0009f, 4.0f}), Floats({0.0f, 4.0f}), true), absl::OkStatus());
+  EXPECT_NE(CompareTensors(Floats({0.0009f, 4.0f}), Floats({0.0f, 4.0f})), absl::OkStatus());
+  EXPECT_NE(CompareTensors(Floats({0.005f, 4.0f}), Floats({0.0f, 4.0f}), true), absl::OkStatus());
+}
+
 TEST(CompareTensors, NanEqualsOnlyNan) {
   EXPECT_EQ(Difference(Floats({NAN}), Floats({NAN})), "");
   EXPECT_NE(Difference(Floats({NAN}), Floats({1.0f})), "");

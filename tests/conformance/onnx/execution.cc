@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& impor
   return outputs;
 }
 
-absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution) {
+absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution, bool rounded) {
   HONE_ASSIGN_OR_RETURN(ConformanceCase content, LoadCase(data, name));
   HONE_ASSIGN_OR_RETURN(const ImportedCase imported, Import(std::move(content)));
   HONE_ASSIGN_OR_RETURN(const std::vector<graph::Constant> outputs, execution(imported));
@@ -88,7 +88,7 @@ absl::Status RunCase(const std::string& data, const std::string& name, const Exe
     return absl::DataLossError(fmt::format("wrong output: {} of {} outputs", outputs.size(), expected.size()));
   }
   for (size_t i = 0; i < expected.size(); ++i) {
-    const absl::Status status = CompareTensors(outputs[i], expected[i].value);
+    const absl::Status status = CompareTensors(outputs[i], expected[i].value, rounded);
     if (!status.ok()) return Annotate(status, fmt::format("output '{}'", expected[i].name));
   }
   return absl::OkStatus();

@@ -50,8 +50,9 @@ Execution CompileForCuda(const std::string& target);
 // PTX. No kernel runs: the outputs are the interpreter's.
 Execution CompileToPtx(const std::string& target, const std::string& assembler);
 
-// Returns OK if the case's outputs are as expected, otherwise the reason.
-absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution);
+// Returns OK if the case's outputs are as expected, otherwise the reason. rounded: as for CompareTensors.
+absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution,
+                     bool rounded = false);
 
 }  // namespace hone::conformance
 

@@ -15,6 +15,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "compiler/target/target.h"
 #include "fmt/format.h"
 #include "tests/conformance/onnx/case_lists.h"
 #include "tests/conformance/onnx/conformance_case.h"
@@ -80,7 +81,12 @@ absl::Status Run(const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(const Execution execution, ChooseExecution(arguments));
   std::map<std::string, absl::Status> results;
   size_t passed = 0;
-  const auto run = [&](size_t i) { return RunCase(arguments.data, names[i], execution); };
+  bool rounded = false;
+  if (!arguments.target.empty()) {
+    HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(arguments.target));
+    rounded = target::AllowsTf32(target);
+  }
+  const auto run = [&](size_t i) { return RunCase(arguments.data, names[i], execution, rounded); };
   const auto done = [&](size_t i, const absl::Status& status) {
     results[names[i]] = status;
     passed += status.ok() ? 1 : 0;
