@@ -6,16 +6,16 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
-
-using Symbols = std::map<std::string, ir::OpenSize, std::less<>>;
 
 std::set<std::string> NamesIn(const ir::Size& size) {
   std::set<std::string> names;
@@ -66,7 +66,8 @@ std::optional<int64_t> FactorOf(const ir::Size& size, const ir::Size& base) {
 // Rewrites sizes that are multiples of `base` as multiples of `symbol`.
 class SizeReplacer {
  public:
-  SizeReplacer(const Component& component, ir::Size base, const ir::OpenSize& symbol, const Symbols& symbols)
+  SizeReplacer(const Component& component, ir::Size base, const ir::OpenSize& symbol,
+               std::span<const ir::OpenSize> symbols)
       : component_(component), base_(std::move(base)), symbol_(ir::Size::Open(symbol)), symbols_(symbols) {}
 
   // False if an expression uses one of the component's symbols in another way.
@@ -89,46 +90,23 @@ class SizeReplacer {
  private:
   const Component& component_;
   const ir::Size base_, symbol_;
-  const Symbols& symbols_;
+  const std::span<const ir::OpenSize> symbols_;
   bool ok_ = true;
 };
 
-using BufferMap = std::map<const ir::BufferNode*, ir::Buffer>;
-
-ir::Expr WithBuffers(const ir::Expr& e, const BufferMap& buffers) {
-  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return WithBuffers(child, buffers); });
-  const auto* load = mapped.As<ir::Load>();
-  if (load == nullptr) return mapped;
-  const auto found = buffers.find(load->buffer.get());
-  return found == buffers.end() ? mapped : ir::MakeLoad(found->second, load->indices, load->mask);
-}
-
 // The workload with the replacer's symbol; nullopt if the replacer fails.
-std::optional<ir::Workload> Replaced(ir::Workload workload, SizeReplacer& replacer) {
-  BufferMap buffers;
-  const auto renew = [&](ir::Buffer& buffer) {
-    ir::Shape shape;
-    for (const ir::Size& extent : buffer->shape) shape.push_back(replacer.Replace(extent));
-    const ir::Buffer old = std::exchange(buffer, ir::MakeBuffer(buffer->name, buffer->dtype, shape, buffer->scope));
-    buffers[old.get()] = buffer;
-  };
-  for (ir::Param& param : workload.params) renew(param.buffer);
-  for (ir::Stage& stage : workload.stages) {
-    for (ir::Axis& axis : stage.axes) axis.extent = replacer.Replace(axis.extent);
-    for (ir::Axis& axis : stage.reduce_axes) axis.extent = replacer.Replace(axis.extent);
-    stage.value = WithBuffers(replacer.Replace(stage.value), buffers);
-    renew(stage.buffer);
-  }
-  for (ir::Buffer& output : workload.outputs) output = buffers.at(output.get());
+std::optional<ir::Workload> Replaced(const ir::Workload& workload, SizeReplacer& replacer) {
+  ir::Workload result = ir::MapSizes(
+      workload, [&](const ir::Size& size) { return replacer.Replace(size); },
+      [&](const ir::Expr& value) { return replacer.Replace(value); });
   if (!replacer.ok()) return std::nullopt;
-  return workload;
+  return result;
 }
 
 }  // namespace
 
 std::vector<ir::Size> AbstractSizes(ir::Workload& workload) {
-  Symbols symbols;
-  for (const ir::OpenSize& symbol : workload.sizes) symbols.emplace(symbol.name, symbol);
+  const std::vector<ir::OpenSize> symbols = workload.sizes;
   std::map<std::string, ir::Size> meaning;
   for (const Component& component : ComponentsOf(workload)) {
     const ir::Size* base = nullptr;

@@ -109,11 +109,9 @@ absl::StatusOr<ir::Shape> OpArgs::ConstantSizes(size_t i) const {
     HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, ConstantInts(i));
     return ir::Shape(numbers);
   }
-  std::map<std::string, ir::OpenSize, std::less<>> symbols;
-  for (const ir::OpenSize& size : sizes) symbols.emplace(size.name, size);
   ir::Shape result;
   for (const ir::Expr& element : *elements[i]) {
-    std::optional<ir::Size> size = ir::ToSize(element, symbols);
+    std::optional<ir::Size> size = ir::ToSize(element, sizes);
     if (!size.has_value()) return absl::InvalidArgumentError(NotConstantMessage(i));
     result.push_back(*std::move(size));
   }

@@ -47,9 +47,8 @@ ir::Expr Evaluated(const ir::Expr& e) {
 
 class ElementEvaluator {
  public:
-  ElementEvaluator(const Graph& graph, const EmittedNode& emitted) : emitted_(emitted) {
-    for (const ir::OpenSize& size : graph.sizes) ranges_[size.name] = {size.min, size.max};
-  }
+  ElementEvaluator(const Graph& graph, const EmittedNode& emitted)
+      : emitted_(emitted), ranges_(ir::SizeRanges(graph.sizes)) {}
 
   // Makes the elements of a value known.
   void Add(const ir::Buffer& buffer, const Value& value) {

@@ -36,15 +36,7 @@ class GraphPrinter {
 
   std::string Run() {
     out_.Write("graph\n");
-    for (const ir::OpenSize& size : graph_.sizes) {
-      out_.Write("size ");
-      out_.WriteName(size.name);
-      out_.Write(" in [");
-      out_.WriteNumber(size.min);
-      out_.Write(", ");
-      out_.WriteNumber(size.max);
-      out_.Write("]\n");
-    }
+    for (const ir::OpenSize& size : graph_.sizes) out_.WriteOpenSize(size);
     for (const ValueId id : graph_.inputs) {
       out_.Write("input ");
       WriteDeclaration(id);

@@ -73,22 +73,10 @@ class GraphParser {
  private:
   absl::Status ParseOpenSize() {
     const ir::Token at = tokens_.Peek();
-    ir::OpenSize size;
-    HONE_ASSIGN_OR_RETURN(size.name, tokens_.ExpectName("a size"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect("in"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect("["));
-    HONE_ASSIGN_OR_RETURN(size.min, tokens_.ExpectInteger("the smallest value"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect(","));
-    HONE_ASSIGN_OR_RETURN(size.max, tokens_.ExpectInteger("the largest value"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
-    if (size.min < 0 || size.min >= size.max) {
-      return ir::TokenStream::ErrorAt(at,
-                                      fmt::format("size '{}' must have at least two values, none negative", size.name));
-    }
+    HONE_ASSIGN_OR_RETURN(ir::OpenSize size, exprs_.ParseOpenSize());
     if (std::ranges::find(graph_.sizes, size.name, &ir::OpenSize::name) != graph_.sizes.end()) {
       return ir::TokenStream::ErrorAt(at, fmt::format("there are two sizes '{}'", size.name));
     }
-    exprs_.BindSize(size);
     graph_.sizes.push_back(std::move(size));
     return absl::OkStatus();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -136,23 +137,31 @@ Workload WithSizes(const Workload& workload, const std::map<std::string, int64_t
     sizes.emplace(size.name, value->second);
     vars.emplace(size.name, Expr(value->second));
   }
+  return MapSizes(
+      std::move(result), [&](const Size& size) { return size.Substitute(sizes); },
+      [&](const Expr& value) { return Rename(value, vars, {}); });
+}
+
+Workload MapSizes(Workload workload, const std::function<Size(const Size&)>& size_fn,
+                  const std::function<Expr(const Expr&)>& value_fn) {
   BufferMap buffers;
-  const auto replace = [&](Buffer& buffer) {
-    const Buffer old = buffer;
-    buffer = Renamed(*old, old->name, sizes);
+  const auto renew = [&](Buffer& buffer) {
+    Shape shape;
+    for (const Size& extent : buffer->shape) shape.push_back(size_fn(extent));
+    const Buffer old = std::exchange(buffer, MakeBuffer(buffer->name, buffer->dtype, shape, buffer->scope));
     buffers[old.get()] = buffer;
   };
-  for (Param& param : result.params) replace(param.buffer);
-  for (Stage& stage : result.stages) {
-    stage.value = Rename(stage.value, vars, buffers);
-    for (Axis& axis : stage.axes) axis.extent = axis.extent.Substitute(sizes);
-    for (Axis& axis : stage.reduce_axes) axis.extent = axis.extent.Substitute(sizes);
-    replace(stage.buffer);
+  for (Param& param : workload.params) renew(param.buffer);
+  for (Stage& stage : workload.stages) {
+    for (Axis& axis : stage.axes) axis.extent = size_fn(axis.extent);
+    for (Axis& axis : stage.reduce_axes) axis.extent = size_fn(axis.extent);
+    stage.value = Rename(value_fn(stage.value), {}, buffers);
+    renew(stage.buffer);
   }
-  for (Buffer& output : result.outputs) {
+  for (Buffer& output : workload.outputs) {
     if (const auto found = buffers.find(output.get()); found != buffers.end()) output = found->second;
   }
-  return result;
+  return workload;
 }
 
 }  // namespace hone::ir

@@ -165,17 +165,28 @@ absl::StatusOr<Buffer> ExprParser::ParseDeclaration(Scope scope) {
   return MakeBuffer(std::move(name), *dtype, std::move(shape), scope);
 }
 
-void ExprParser::BindSize(const OpenSize& size) {
-  sizes_[size.name] = size;
+absl::StatusOr<OpenSize> ExprParser::ParseOpenSize() {
+  const Token at = tokens_.Peek();
+  OpenSize size;
+  HONE_ASSIGN_OR_RETURN(size.name, tokens_.ExpectName("a size"));
+  HONE_RETURN_IF_ERROR(tokens_.Expect("in"));
+  HONE_RETURN_IF_ERROR(tokens_.Expect("["));
+  HONE_ASSIGN_OR_RETURN(size.min, tokens_.ExpectInteger("the smallest value"));
+  HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+  HONE_ASSIGN_OR_RETURN(size.max, tokens_.ExpectInteger("the largest value"));
+  HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
+  if (size.min < 0 || size.min >= size.max) {
+    return TokenStream::ErrorAt(at, fmt::format("size '{}' must have at least two values, none negative", size.name));
+  }
+  sizes_.push_back(size);
   BindVar(size.name, kIndexType);
+  return size;
 }
 
 absl::StatusOr<Size> ExprParser::ParseSize(std::string_view wanted) {
   const Token at = tokens_.Peek();
-  if (at.kind == Token::Kind::kNumber && (tokens_.PeekIs(",", 1) || tokens_.PeekIs("]", 1) || sizes_.empty())) {
-    return tokens_.ExpectInteger(wanted);
-  }
-  if (sizes_.empty()) return tokens_.ExpectInteger(wanted);
+  const bool is_number = at.kind == Token::Kind::kNumber && (tokens_.PeekIs(",", 1) || tokens_.PeekIs("]", 1));
+  if (sizes_.empty() || is_number) return tokens_.ExpectInteger(wanted);
   HONE_ASSIGN_OR_RETURN(const Expr e, ParseExpr());
   std::optional<Size> size = ToSize(e, sizes_);
   if (!size.has_value()) return TokenStream::ErrorAt(at, fmt::format("{} must be arithmetic on sizes", wanted));

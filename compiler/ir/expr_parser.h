@@ -46,10 +46,12 @@ class ExprParser {
   // Parses a number, or arithmetic on sizes that are bound. `wanted` says what is expected here, for the error.
   absl::StatusOr<Size> ParseSize(std::string_view wanted);
 
+  // Parses "n in [1, 512]", what follows the keyword of a declared size, and binds the size for the rest of the text.
+  absl::StatusOr<OpenSize> ParseOpenSize();
+
   // Bring a name into scope. Bind returns the previous meaning of the name, which Restore puts back.
   std::optional<Type> BindVar(const std::string& name, Type type);
   void RestoreVar(const std::string& name, std::optional<Type> before);
-  void BindSize(const OpenSize& size);  // for the rest of the text
   Buffer BindBuffer(const std::string& name, Buffer buffer);
   void RestoreBuffer(const std::string& name, Buffer before);
 
@@ -77,7 +79,7 @@ class ExprParser {
   TokenStream tokens_;
   std::map<std::string, Type, std::less<>> vars_;
   std::map<std::string, Buffer, std::less<>> buffers_;
-  std::map<std::string, OpenSize, std::less<>> sizes_;
+  std::vector<OpenSize> sizes_;
   int depth_ = 0;
   int tallest_ = 0;  // depth of the deepest operand read so far, in nested operators
 };

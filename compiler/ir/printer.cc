@@ -89,6 +89,12 @@ void Printer::WriteString(std::string_view text) { AppendQuoted(text, '"', &text
 
 void Printer::WriteDouble(double value) { text_ += Shortest(value); }
 
+void Printer::WriteOpenSize(const OpenSize& size) {
+  Write("size ");
+  WriteName(size.name);
+  text_ += fmt::format(" in [{}, {}]\n", size.min, size.max);
+}
+
 void Printer::WriteBufferName(const Buffer& buffer) {
   auto [entry, is_new] = buffer_names_.try_emplace(buffer.get(), buffer->name);
   if (is_new) {

@@ -30,6 +30,7 @@ class Printer {
   void WriteBufferName(const Buffer& buffer);
   void WriteDouble(double value);  // the shortest text that parses to the same value
   void WriteSize(const Size& size) { size.IsFixed() ? WriteNumber(size.value()) : Write(Expr(size)); }
+  void WriteOpenSize(const OpenSize& size);  // size n in [1, 512], a line
   void WriteNumber(int64_t value) { text_ += std::to_string(value); }
   std::string Take() { return std::move(text_); }
 

@@ -410,6 +410,12 @@ Linear ToLinear(const Expr& index, const Ranges& ranges) {
   return result;
 }
 
+Ranges SizeRanges(std::span<const OpenSize> sizes) {
+  Ranges ranges;
+  for (const OpenSize& size : sizes) ranges[size.name] = {size.min, size.max};
+  return ranges;
+}
+
 Linear ToLinear(const BufferNode& buffer, const std::vector<Expr>& indices, const Ranges& ranges) {
   Linear place;
   Size row = 1;

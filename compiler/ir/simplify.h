@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ struct Interval {
 
 // The ranges of the variables in scope. A variable without an entry may have any value.
 using Ranges = std::map<std::string, Interval, std::less<>>;
+Ranges SizeRanges(std::span<const OpenSize> sizes);
 
 // sum of coefficient * atom, plus constant. Atoms are distinct scalar expressions of kIndexType; no coefficient is 0.
 struct Linear {

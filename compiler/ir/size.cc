@@ -409,11 +409,11 @@ std::vector<int64_t> MaxValues(std::span<const Size> shape) {
   return values;
 }
 
-std::optional<Size> ToSize(const Expr& e, const std::map<std::string, OpenSize, std::less<>>& symbols) {
+std::optional<Size> ToSize(const Expr& e, std::span<const OpenSize> symbols) {
   if (const auto* number = e.As<IntImm>(); number != nullptr && number->type == kIndexType) return number->value;
   if (const auto* var = e.As<Var>()) {
-    const auto found = symbols.find(var->name);
-    return found == symbols.end() ? std::nullopt : std::optional(Size::Open(found->second));
+    const auto found = std::ranges::find(symbols, var->name, &OpenSize::name);
+    return found == symbols.end() ? std::nullopt : std::optional(Size::Open(*found));
   }
   const auto* binary = e.As<Binary>();
   if (binary == nullptr || binary->a.type() != kIndexType) return std::nullopt;

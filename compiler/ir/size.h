@@ -104,7 +104,7 @@ std::vector<int64_t> Values(std::span<const Size> shape);
 std::vector<int64_t> MaxValues(std::span<const Size> shape);
 
 // The size that the expression states; nullopt if it is no arithmetic on numbers and on these symbols.
-std::optional<Size> ToSize(const Expr& e, const std::map<std::string, OpenSize, std::less<>>& symbols);
+std::optional<Size> ToSize(const Expr& e, std::span<const OpenSize> symbols);
 // The text: that of the expression, "n * 768 + 1".
 std::string Print(const Size& size);
 

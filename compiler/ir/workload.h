@@ -72,6 +72,10 @@ std::vector<size_t> CanonicalParamOrder(const Workload& workload);
 std::vector<size_t> CanonicalSizeOrder(const Workload& workload);
 // The workload with numbers for all its open sizes. Aborts if one has no number, or one outside its range.
 Workload WithSizes(const Workload& workload, const std::map<std::string, int64_t, std::less<>>& values);
+// The workload with size_fn of each extent, and value_fn of each stage's value. value_fn sees the old buffers. `sizes`
+// stays.
+Workload MapSizes(Workload workload, const std::function<Size(const Size&)>& size_fn,
+                  const std::function<Expr(const Expr&)>& value_fn);
 // One line per open size, param, stage and output; see docs/IR.md for the grammar.
 std::string Print(const Workload& workload);
 absl::StatusOr<Workload> ParseWorkload(std::string_view text);

@@ -22,7 +22,8 @@ class WorkloadParser {
     HONE_ASSIGN_OR_RETURN(workload_.op, tokens_.ExpectString("the operator"));
     while (!tokens_.AtEnd()) {
       if (tokens_.Accept("size")) {
-        HONE_RETURN_IF_ERROR(ParseOpenSize());
+        HONE_ASSIGN_OR_RETURN(OpenSize size, exprs_.ParseOpenSize());
+        workload_.sizes.push_back(std::move(size));
       } else if (tokens_.Accept("input")) {
         HONE_RETURN_IF_ERROR(ParseParam(ParamKind::kInput));
       } else if (tokens_.Accept("const")) {
@@ -38,24 +39,6 @@ class WorkloadParser {
   }
 
  private:
-  absl::Status ParseOpenSize() {
-    OpenSize size;
-    const Token at = tokens_.Peek();
-    HONE_ASSIGN_OR_RETURN(size.name, tokens_.ExpectName("a size"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect("in"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect("["));
-    HONE_ASSIGN_OR_RETURN(size.min, tokens_.ExpectInteger("the smallest value"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect(","));
-    HONE_ASSIGN_OR_RETURN(size.max, tokens_.ExpectInteger("the largest value"));
-    HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
-    if (size.min < 0 || size.min >= size.max) {
-      return TokenStream::ErrorAt(at, fmt::format("size '{}' must have at least two values, none negative", size.name));
-    }
-    exprs_.BindSize(size);
-    workload_.sizes.push_back(std::move(size));
-    return absl::OkStatus();
-  }
-
   absl::Status ParseParam(ParamKind kind) {
     Param param;
     param.kind = kind;

@@ -39,15 +39,7 @@ std::string Print(const Workload& workload) {
   out.Write("workload ");
   out.WriteString(workload.op);
   out.Write("\n");
-  for (const OpenSize& size : workload.sizes) {
-    out.Write("size ");
-    out.WriteName(size.name);
-    out.Write(" in [");
-    out.WriteNumber(size.min);
-    out.Write(", ");
-    out.WriteNumber(size.max);
-    out.Write("]\n");
-  }
+  for (const OpenSize& size : workload.sizes) out.WriteOpenSize(size);
   for (const Param& param : workload.params) {
     out.Write(param.kind == ParamKind::kInput ? "input " : "const ");
     out.WriteDeclaration(param.buffer);

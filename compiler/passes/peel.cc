@@ -124,6 +124,7 @@ ir::Ranges WithChoice(ir::Ranges ranges, const ir::Expr& choice, int64_t value) 
 // A choice in the extent of a loop; undefined if there is none.
 ir::Expr FindChoice(const ir::Stmt& s, const ir::Ranges& sizes) {
   ir::Expr found;
+  if (sizes.empty()) return found;
   if (const ir::For* loop = s.As<ir::For>()) {
     ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
       if (!found.defined()) found = AsChoice(e, sizes);

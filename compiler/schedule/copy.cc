@@ -33,9 +33,7 @@ absl::StatusOr<CopiedValue> FindCopiedValue(const Nest& nest) {
 
 // Whether each iteration of the loop reads the element directly after that of the iteration before.
 bool IsContiguousAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& ranges) {
-  std::vector<ir::Expr> indices;
-  for (const ir::Expr& index : load.indices) indices.push_back(ir::Simplify(index, ranges));
-  ir::Linear place = ir::ToLinear(*load.buffer, indices, ranges);
+  ir::Linear place = LinearPlaceOf(load, ranges);
   int64_t step = 0;
   place = ir::ToLinear(ir::FromLinear(place), ranges);  // indices of a fused loop have a quotient in one dimension and
                                                         // a remainder in another, which cancel here

@@ -21,9 +21,7 @@ struct LoopStrides {
 };
 
 absl::StatusOr<LoopStrides> StridesOf(const ir::Load& load, const InstructionLoops& loops, const ir::Ranges& ranges) {
-  std::vector<ir::Expr> indices;
-  for (const ir::Expr& index : load.indices) indices.push_back(ir::Simplify(index, ranges));
-  const ir::Linear place = ir::ToLinear(*load.buffer, indices, ranges);
+  const ir::Linear place = LinearPlaceOf(load, ranges);
   LoopStrides steps;
   for (const auto& [atom, factor] : place.terms) {
     const ir::Var* var = atom.As<ir::Var>();

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "compiler/schedule/instruction.h"
 
@@ -42,20 +41,17 @@ bool State::IsOutput(const ir::BufferNode* buffer) const {
 }
 
 ir::Ranges State::LoopRanges() const {
-  ir::Ranges ranges;
+  ir::Ranges ranges = ir::SizeRanges(sizes);
   for (const Nest& nest : nests) {
     for (const Loop& loop : nest.loops) ranges[loop.name] = {0, loop.max_extent - 1};
   }
-  for (const ir::OpenSize& size : sizes) ranges[size.name] = {size.min, size.max};
   return ranges;
 }
 
 std::optional<ir::Size> State::IterationsOf(const Loop& loop) const {
   if (const ir::IntImm* extent = loop.extent.As<ir::IntImm>()) return extent->value;
   if (!IsOpen(loop.extent)) return std::nullopt;
-  std::map<std::string, ir::OpenSize, std::less<>> symbols;
-  for (const ir::OpenSize& size : sizes) symbols.emplace(size.name, size);
-  return ir::ToSize(loop.extent, symbols);
+  return ir::ToSize(loop.extent, sizes);
 }
 
 bool State::IsOpen(const ir::Expr& e) const {
@@ -243,6 +239,12 @@ ir::Ranges AxisRanges(const ir::Stage& stage) {
     }
   }
   return ranges;
+}
+
+ir::Linear LinearPlaceOf(const ir::Load& load, const ir::Ranges& ranges) {
+  std::vector<ir::Expr> indices;
+  for (const ir::Expr& index : load.indices) indices.push_back(ir::Simplify(index, ranges));
+  return ir::ToLinear(*load.buffer, indices, ranges);
 }
 
 bool IsAlwaysBelow(const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges) {

@@ -157,6 +157,8 @@ absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, 
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
 // The ranges of the stage's axes, including reduction axes, and of the open sizes that their extents use.
 ir::Ranges AxisRanges(const ir::Stage& stage);
+// The row-major position of the element that a load of one element reads, its indices simplified.
+ir::Linear LinearPlaceOf(const ir::Load& load, const ir::Ranges& ranges);
 // Whether index < size for all values in the ranges. False may also mean that it could not be decided.
 bool IsAlwaysBelow(const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges);
 // An integer constant of the type, or the value of an open size.

@@ -39,12 +39,6 @@ std::string Joined(const std::vector<std::string>& texts, const char* between) {
   return joined;
 }
 
-std::string ShapeText(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 std::string TypeText(DLDataType type) {
   if (const package::DTypeTraits* traits = package::FindDType(type)) return std::string(Name(traits->dtype));
   return "DLPack type " + std::to_string(type.code) + " with " + std::to_string(type.bits) + " bits and " +
@@ -186,7 +180,7 @@ Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
     return InvalidArgument(what + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
   }
   if (!HasShape(given)) return InvalidArgument(what + " has no shape");
-  HONE_RETURN_IF_FAULT(CheckShape(tensor, ShapeOf(given), what + " has shape"));
+  if (!FitsShape(tensor, ShapeOf(given))) return WrongShape(tensor, ShapeOf(given), what + " has shape");
   uint64_t bytes = given.dtype.bits / 8;
   for (const int64_t extent : ShapeOf(given)) bytes *= static_cast<uint64_t>(extent);
   if (given.data == nullptr && bytes > 0) return InvalidArgument(what + " has no data");
@@ -195,18 +189,28 @@ Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
 
 // An input may have any shape within its range. An output has the shape that follows from the inputs, which may not be
 // known yet: memory for the largest shape is always enough.
-Fault Model::CheckShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const {
-  const SizeValues& sizes = executor_.sizes();
+int64_t Model::LeastExtent(uint32_t tensor, size_t dimension) const {
+  const TensorEntry& entry = program_->tensors[tensor];
+  if (entry.kind == TensorKind::kInput) return executor_.sizes().MinExtent(tensor, dimension);
+  return program_->Shape(entry)[dimension];
+}
+
+bool Model::FitsShape(uint32_t tensor, std::span<const int64_t> shape) const {
   const std::span<const int64_t> largest = program_->Shape(program_->tensors[tensor]);
-  const bool is_input = program_->tensors[tensor].kind == TensorKind::kInput;
-  std::string wanted = "[";
-  bool fits = shape.size() == largest.size();
+  if (shape.size() != largest.size()) return false;
   for (size_t d = 0; d < largest.size(); ++d) {
-    const int64_t low = is_input ? sizes.MinExtent(tensor, d) : largest[d];
-    fits = fits && shape[d] >= low && shape[d] <= largest[d];
+    if (shape[d] < LeastExtent(tensor, d) || shape[d] > largest[d]) return false;
+  }
+  return true;
+}
+
+Fault Model::WrongShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const {
+  const std::span<const int64_t> largest = program_->Shape(program_->tensors[tensor]);
+  std::string wanted = "[";
+  for (size_t d = 0; d < largest.size(); ++d) {
+    const int64_t low = LeastExtent(tensor, d);
     wanted += (d == 0 ? "" : ", ") + (low == largest[d] ? "" : std::to_string(low) + "..") + std::to_string(largest[d]);
   }
-  if (fits) return {};
   return InvalidArgument(what + " " + ShapeText(shape) + ", the model wants " + wanted + "]");
 }
 
@@ -243,11 +247,17 @@ Fault Model::InputRange(size_t index, int64_t* min, int64_t* max, size_t room) c
 Fault Model::Resize(size_t index, std::span<const int64_t> shape) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   const uint32_t id = program_->inputs[index];
-  HONE_RETURN_IF_FAULT(CheckShape(id, shape, "input '" + std::string(PortOf(id).name) + "' cannot be resized to"));
-  if (std::ranges::equal(input_shapes_[index], shape)) return {};
+  if (!FitsShape(id, shape)) {
+    return WrongShape(id, shape, "input '" + std::string(PortOf(id).name) + "' cannot be resized to");
+  }
+  SetShape(index, shape);
+  return {};
+}
+
+void Model::SetShape(size_t index, std::span<const int64_t> shape) {
+  if (std::ranges::equal(input_shapes_[index], shape)) return;
   std::ranges::copy(shape, input_shapes_[index].begin());
   sizes_are_set_ = false;
-  return {};
 }
 
 Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
@@ -329,8 +339,8 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
   const uint32_t id = program_->inputs[index];
   HONE_RETURN_IF_FAULT(CheckTensor(id, tensor));
   if (!IsCpu(tensor.device)) return WrongPlace(id, tensor.device);
-  HONE_RETURN_IF_FAULT(Resize(index, ShapeOf(tensor)));
   CopyToCompact(tensor, OwnAddress(id));  // first, because it may throw for lack of memory: a failure changes nothing
+  SetShape(index, ShapeOf(tensor));
   SetPortMemory(id, OwnAddress(id));
   input_set_[index] = true;
   return {};
@@ -347,7 +357,8 @@ Fault Model::InputView(size_t index, DLTensor* view) {
 Fault Model::BindInput(size_t index, const DLTensor* tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   HONE_RETURN_IF_FAULT(Bind(program_->inputs[index], tensor));
-  return tensor == nullptr ? Fault{} : Resize(index, ShapeOf(*tensor));
+  if (tensor != nullptr) SetShape(index, ShapeOf(*tensor));
+  return {};
 }
 
 Fault Model::BindOutput(size_t index, const DLTensor* tensor) {

@@ -85,7 +85,11 @@ class Model {
   uint64_t BytesOfPort(uint32_t tensor) const;
   // The position of an input in the program's list.
   size_t PositionOf(uint32_t input) const;
-  Fault CheckShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const;
+  int64_t LeastExtent(uint32_t tensor, size_t dimension) const;  // that a caller may give for a port's dimension
+  bool FitsShape(uint32_t tensor, std::span<const int64_t> shape) const;
+  // The fault of a shape that does not fit. what: the start of its text.
+  Fault WrongShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const;
+  void SetShape(size_t index, std::span<const int64_t> shape);  // of an input; the shape must fit
   Fault CheckDisjoint(uint32_t output, uint32_t other) const;
   Fault CheckReadyToRun();
 

@@ -49,6 +49,12 @@ int64_t Apply(const SizeStep& step, std::span<const int64_t> values) {
 
 }  // namespace
 
+std::string ShapeText(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  return text + "]";
+}
+
 SizeValues::SizeValues(const ProgramView& program)
     : program_(program),
       values_(program.sizes.size() + program.size_steps.size(), 0),
@@ -128,13 +134,11 @@ Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
   for (size_t k = 0; k < program_.inputs.size(); ++k) {
     const std::span<const int64_t> wanted = Shape(program_.inputs[k]);
     if (std::equal(wanted.begin(), wanted.end(), input_shapes[k].begin(), input_shapes[k].end())) continue;
-    std::string text =
-        "input '" + std::string(program_.Text(program_.tensors[program_.inputs[k]].name)) + "' has shape [";
-    for (size_t d = 0; d < wanted.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(input_shapes[k][d]);
-    text += "], which does not fit the other inputs: they need [";
-    for (size_t d = 0; d < wanted.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(wanted[d]);
+    const std::string name(program_.Text(program_.tensors[program_.inputs[k]].name));
+    const std::string text = "input '" + name + "' has shape " + ShapeText(input_shapes[k]) +
+                             ", which does not fit the other inputs: they need " + ShapeText(wanted);
     if (changes) exchange();
-    return InvalidArgument(text + "]");
+    return InvalidArgument(text);
   }
   return {};
 }

@@ -9,12 +9,15 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "deploy/runtime/fault.h"
 #include "deploy/runtime/program_view.h"
 
 namespace hone::runtime {
+
+std::string ShapeText(std::span<const int64_t> shape);  // "[3, 12]"
 
 class SizeValues {
  public:
@@ -37,7 +40,6 @@ class SizeValues {
 
  private:
   void Compute();
-  int64_t Extent(uint32_t place) const;  // of an entry of ProgramView::shapes
 
   const ProgramView& program_;
   std::vector<int64_t> values_;     // of the open sizes, then of the steps

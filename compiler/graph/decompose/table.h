@@ -69,7 +69,7 @@ std::span<const Row> RequantRows();            // quantizers.cc: RequantShift
 std::span<const Row> RotaryRows();             // rotary.cc: rotary embeddings
 std::span<const Row> SignalRows();             // signal.cc: Fourier transforms, complex products
 
-// Of ai.onnx.
+// Operators of ONNX's own set:
 std::span<const Row> OnnxAttentionRows();  // onnx_attention.cc: Attention
 std::span<const Row> OnnxFunctionRows();   // onnx_functions.cc: CausalConvWithState, SwiGLU
 

@@ -264,8 +264,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 
   ir::Ranges ranges = state.LoopRanges();
-  ir::Ranges axis_ranges;
-  for (const ir::OpenSize& size : state.sizes) axis_ranges[size.name] = {size.min, size.max};
+  ir::Ranges axis_ranges = ir::SizeRanges(state.sizes);
   for (const ir::Axis& axis : producer->stage.reduce_axes) axis_ranges[axis.name] = {0, axis.extent.max() - 1};
   ir::VarMap inside;
   for (size_t d = 0; d < regions.size(); ++d) {

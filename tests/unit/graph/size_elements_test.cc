@@ -207,11 +207,9 @@ class OneNodeModel : public ::testing::Test {
     const auto results = EvaluateElements(graph_, graph_.nodes.back());
     EXPECT_TRUE(results.ok()) << results.status();
     if (!results.ok() || results->empty() || results->front() == nullptr) return {"unknown"};
-    std::map<std::string, ir::OpenSize, std::less<>> symbols;
-    for (const ir::OpenSize& size : graph_.sizes) symbols.emplace(size.name, size);
     std::vector<std::string> texts;
     for (const ir::Expr& element : *results->front()) {
-      const std::optional<ir::Size> size = ir::ToSize(element, symbols);
+      const std::optional<ir::Size> size = ir::ToSize(element, graph_.sizes);
       texts.push_back(size.has_value() ? ir::Print(*size) : "no size");
     }
     return texts;

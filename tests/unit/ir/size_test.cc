@@ -17,7 +17,6 @@
 namespace hone::ir {
 namespace {
 
-using Symbols = std::map<std::string, OpenSize, std::less<>>;
 using Numbers = std::map<std::string, Size, std::less<>>;
 
 const OpenSize kN = {"n", 1, 512}, kM = {"m", 2, 8}, kZ = {"z", 0, 3};
@@ -226,7 +225,7 @@ TEST(Size, PrintsAsItsExpression) {
 }
 
 TEST(Size, ToSizeReadsWhatExprWrites) {
-  const Symbols symbols = {{"n", kN}, {"m", kM}, {"z", kZ}};
+  const std::vector<OpenSize> symbols = {kN, kM, kZ};
   for (const Size& size : {Size(5), n, n * m - 3, (n + 1) / 2, n % 4, Min(n, m), Max(n / 2, m), n * z / z, 3 - n}) {
     const std::optional<Size> read = ToSize(Expr(size), symbols);
     ASSERT_TRUE(read.has_value()) << Print(size);
@@ -235,7 +234,7 @@ TEST(Size, ToSizeReadsWhatExprWrites) {
 }
 
 TEST(Size, ToSizeRefusesOtherExpressions) {
-  const Symbols symbols = {{"n", kN}};
+  const std::vector<OpenSize> symbols = {kN};
   EXPECT_FALSE(ToSize(MakeVar("k"), symbols).has_value()) << "an axis is no size";
   EXPECT_FALSE(ToSize(MakeVar("n") + MakeVar("k"), symbols).has_value());
   EXPECT_FALSE(ToSize(MakeFloat({DType::kFloat32, 1}, 2), symbols).has_value());
@@ -329,11 +328,7 @@ class RandomSize {
     for (const auto& [name, number] : numbers_) values.emplace(name, number);
     return size.Substitute(values).value();
   }
-  Symbols symbols() const {
-    Symbols symbols;
-    for (const OpenSize& symbol : symbols_) symbols.emplace(symbol.name, symbol);
-    return symbols;
-  }
+  const std::vector<OpenSize>& symbols() const { return symbols_; }
 
  private:
   Both Leaf() {
