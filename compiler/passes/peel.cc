@@ -144,16 +144,26 @@ ir::LoopKind KindOf(const ir::For& loop, const ir::Ranges& sizes) {
   return IsWrittenOut(loop.kind) && UsesAny(loop.extent, sizes) ? ir::LoopKind::kSerial : loop.kind;
 }
 
+bool IsGroupLoop(const ir::Stmt& s) {
+  const ir::For* loop = s.As<ir::For>();
+  return loop != nullptr && loop->kind == ir::LoopKind::kGroup;
+}
+
+// Whether no condition may stand around the statement: a launch has one nest of group loops, so the versions for small
+// and large sizes are inside it.
+bool StaysWhole(const ir::Stmt& s, const ir::Ranges& sizes) { return !sizes.empty() && ir::AnyStmt(s, IsGroupLoop); }
+
 // ranges: those of the loop variables in scope and of the open sizes.
 ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
-  if (const ir::Expr choice = FindChoice(s, sizes); choice.defined()) {
+  const bool whole = StaysWhole(s, sizes);
+  if (const ir::Expr choice = whole ? ir::Expr() : FindChoice(s, sizes); choice.defined()) {
     const auto version = [&](int64_t value) {
       const ir::Ranges own_sizes = WithChoice(sizes, choice, value), own = WithChoice(ranges, choice, value);
       return PeelIn(ir::Simplify(Replace(s, choice, ir::Expr(value)), own), own, own_sizes);
     };
     return ir::MakeIf(ir::Equals(choice, ir::Expr(1)), version(1), version(0));
   }
-  if (const auto m = FindMinimum(s, ranges, sizes)) {
+  if (const auto m = whole ? std::nullopt : FindMinimum(s, ranges, sizes)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
                              m->tail.defined() ? Replace(s, m->expr, m->tail) : MaskTail(s, *m)),
                   ranges, sizes);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/ir/size_numbers.h"
 #include "deploy/runtime/dtype.h"
 
 namespace hone::package {
@@ -40,63 +41,6 @@ absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
   }
   return bytes;
 }
-
-// Numbers the values of sizes: first the open sizes, then the steps that compute others.
-class SizeNumbers {
- public:
-  explicit SizeNumbers(const std::vector<ir::OpenSize>& sizes) : sizes_(sizes) {}
-
-  uint32_t Of(const ir::Size& size) { return Of(ir::Expr(size)); }
-  const std::vector<SizeStep>& steps() const { return steps_; }
-
- private:
-  uint32_t Of(const ir::Expr& e) {
-    if (const auto* var = e.As<ir::Var>()) {
-      const auto found = std::ranges::find(sizes_, var->name, &ir::OpenSize::name);
-      HONE_CHECK(found != sizes_.end());
-      return static_cast<uint32_t>(found - sizes_.begin());
-    }
-    const auto known = std::ranges::find_if(numbers_, [&](const auto& entry) { return ir::Equal(entry.first, e); });
-    if (known != numbers_.end()) return known->second;
-    SizeStep step = {};
-    if (const auto* number = e.As<ir::IntImm>()) {
-      step = {.op = SizeOp::kNumber, .a = 0, .b = 0, .reserved = 0, .number = number->value};
-    } else {
-      const auto* binary = e.As<ir::Binary>();
-      HONE_CHECK(binary != nullptr);
-      const uint32_t a = Of(binary->a), b = Of(binary->b);
-      step = {.op = OpOf(binary->op), .a = a, .b = b, .reserved = 0, .number = 0};
-    }
-    const auto number = static_cast<uint32_t>(sizes_.size() + steps_.size());
-    steps_.push_back(step);
-    numbers_.emplace_back(e, number);
-    return number;
-  }
-
-  static SizeOp OpOf(ir::BinaryOp op) {
-    switch (op) {
-      case ir::BinaryOp::kAdd:
-        return SizeOp::kAdd;
-      case ir::BinaryOp::kSub:
-        return SizeOp::kSubtract;
-      case ir::BinaryOp::kMul:
-        return SizeOp::kMultiply;
-      case ir::BinaryOp::kFloorDiv:
-        return SizeOp::kFloorDivide;
-      case ir::BinaryOp::kFloorMod:
-        return SizeOp::kFloorRemainder;
-      case ir::BinaryOp::kMin:
-        return SizeOp::kMin;
-      default:
-        HONE_CHECK(op == ir::BinaryOp::kMax);
-        return SizeOp::kMax;
-    }
-  }
-
-  const std::vector<ir::OpenSize>& sizes_;
-  std::vector<SizeStep> steps_;
-  std::vector<std::pair<ir::Expr, uint32_t>> numbers_;
-};
 
 class ManifestBuilder {
  public:
@@ -253,7 +197,7 @@ class ManifestBuilder {
   std::vector<uint32_t> arguments_;
   std::vector<BorderEntry> borders_;
   std::vector<CopyEntry> copies_;
-  SizeNumbers size_numbers_;
+  ir::SizeNumbers size_numbers_;
   std::vector<SizeEntry> sizes_;
   std::vector<uint32_t> extents_, size_arguments_;
   std::vector<char> strings_;

@@ -49,7 +49,8 @@ class Backend {
   virtual std::string DeviceTaken() const { return ""; }
 
   // Where the program's sizes are, if it has open ones. Called once, before the first run; `sizes` must outlive the
-  // back end, and its values change between runs. Incompatible if the back end cannot take open sizes.
+  // back end, and its values change between runs. Incompatible if the back end cannot take open sizes. A run reads and
+  // writes ports at their current shapes.
   virtual Fault SetSizes(const SizeValues& sizes) = 0;
 
   // Runs a segment. If it ends, returns when all outputs of the home are written to their places; else the work may

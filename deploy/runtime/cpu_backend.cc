@@ -80,11 +80,11 @@ class CpuBackend : public Backend {
   Fault Wait() override { return {}; }
   uint8_t* HostMemory(uint32_t tensor) override { return addresses_[tensor]; }
   Fault Read(uint32_t tensor, uint8_t* host) override {
-    std::memcpy(host, addresses_[tensor], program_.tensors[tensor].bytes);
+    std::memcpy(host, addresses_[tensor], sizes_->Bytes(tensor));
     return {};
   }
   Fault Write(uint32_t tensor, const uint8_t* host) override {
-    std::memcpy(addresses_[tensor], host, program_.tensors[tensor].bytes);
+    std::memcpy(addresses_[tensor], host, sizes_->Bytes(tensor));
     return {};
   }
 

@@ -31,6 +31,7 @@
 
 #include "base/code_kind.h"
 #include "base/element_type.h"
+#include "base/size_steps.h"
 
 namespace hone::package {
 
@@ -132,23 +133,8 @@ struct SizeEntry {
   uint32_t dimension;  // its dimension
 };
 
-enum class SizeOp : uint32_t {
-  kNumber = 1,
-  kAdd = 2,
-  kSubtract = 3,
-  kMultiply = 4,
-  kFloorDivide = 5,     // by 0: 0
-  kFloorRemainder = 6,  // by 0: 0
-  kMin = 7,
-  kMax = 8
-};
-// Computes one value from earlier ones. Values are numbered: first those of the open sizes, then those of the steps.
-struct SizeStep {
-  SizeOp op;
-  uint32_t a, b;      // numbers of earlier values; 0 for kNumber
-  uint32_t reserved;  // 0
-  int64_t number;     // of kNumber; else 0
-};
+using hone::SizeOp;    // its numbers are on disk
+using hone::SizeStep;  // the values are first those of the open sizes, then those of the steps
 
 // A unit's code is in the code section of the same index after the manifest. CPU code requires cpu_features only; code
 // for a device with lanes requires lanes, shared_bytes and device. Those that do not apply are 0 or empty.
@@ -209,7 +195,7 @@ struct CopyEntry {
 static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 272 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
-              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(SizeStep) == 24);
+              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {

@@ -170,12 +170,7 @@ class ManifestReader {
     }
     const size_t values = view_.sizes.size() + view_.size_steps.size();
     for (size_t i = 0; i < view_.size_steps.size(); ++i) {
-      const package::SizeStep& step = view_.size_steps[i];
-      const size_t known = view_.sizes.size() + i;
-      if (step.op < package::SizeOp::kNumber || step.op > package::SizeOp::kMax ||
-          (step.op != package::SizeOp::kNumber && (step.a >= known || step.b >= known))) {
-        return Bad(Numbered("step", i) + " computes no size");
-      }
+      if (!IsValid(view_.size_steps[i], view_.sizes.size() + i)) return Bad(Numbered("step", i) + " computes no size");
     }
     if (!view_.extents.empty() && view_.extents.size() != view_.shapes.size())
       return Bad("extents do not fit its shapes");

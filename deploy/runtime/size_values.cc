@@ -5,49 +5,11 @@
 #include <string>
 
 #include "base/element_type.h"
+#include "base/size_steps.h"
 
 namespace hone::runtime {
-namespace {
 
 using package::SizeEntry;
-using package::SizeOp;
-using package::SizeStep;
-
-int64_t Wrapped(uint64_t value) { return static_cast<int64_t>(value); }
-
-// 0 if b is 0. The smallest number divided by -1 wraps.
-int64_t FloorQuotient(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return Wrapped(-static_cast<uint64_t>(a));
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-int64_t Apply(const SizeStep& step, std::span<const int64_t> values) {
-  const auto a = [&] { return values[step.a]; };
-  const auto b = [&] { return values[step.b]; };
-  switch (step.op) {
-    case SizeOp::kNumber:
-      return step.number;
-    case SizeOp::kAdd:
-      return Wrapped(static_cast<uint64_t>(a()) + static_cast<uint64_t>(b()));
-    case SizeOp::kSubtract:
-      return Wrapped(static_cast<uint64_t>(a()) - static_cast<uint64_t>(b()));
-    case SizeOp::kMultiply:
-      return Wrapped(static_cast<uint64_t>(a()) * static_cast<uint64_t>(b()));
-    case SizeOp::kFloorDivide:
-      return FloorQuotient(a(), b());
-    case SizeOp::kFloorRemainder:
-      if (b() == 0 || b() == -1) return 0;
-      return a() % b() + (a() % b() != 0 && (a() < 0) != (b() < 0) ? b() : 0);
-    case SizeOp::kMin:
-      return std::min(a(), b());
-    case SizeOp::kMax:
-      return std::max(a(), b());
-  }
-  return 0;
-}
-
-}  // namespace
 
 std::string ShapeText(std::span<const int64_t> shape) {
   std::string text = "[";
@@ -68,10 +30,8 @@ SizeValues::SizeValues(const ProgramView& program)
 // An extent beyond the tensor's memory cannot occur for values in range. The limit makes it impossible for a manifest
 // with wrong steps, too.
 void SizeValues::Compute() {
-  const size_t sizes = program_.sizes.size();
-  for (size_t i = 0; i < program_.size_steps.size(); ++i) {
-    values_[sizes + i] = Apply(program_.size_steps[i], std::span(values_).first(sizes + i));
-  }
+  ++version_;
+  ComputeAll(program_.size_steps, values_);
   for (size_t i = 0; i < program_.extents.size(); ++i) {
     if (program_.extents[i] == package::kFixedExtent) continue;
     shapes_[i] = std::clamp<int64_t>(values_[program_.extents[i]], 0, program_.shapes[i]);

@@ -29,19 +29,24 @@ class SizeValues {
   // InvalidArgument, with all values as before, if two inputs contradict each other or a size is out of range.
   Fault Set(std::span<const std::vector<int64_t>> input_shapes);
 
+  // How often the values were computed. A reader that keeps what follows from them compares this number.
+  uint64_t version() const { return version_; }
   // The current extents of a tensor, and the bytes of a compact tensor of that shape.
   std::span<const int64_t> Shape(uint32_t tensor) const;
   uint64_t Bytes(uint32_t tensor) const;
   // The smallest and the largest extent of a dimension of an input.
   int64_t MinExtent(uint32_t tensor, size_t dimension) const;
   int64_t MaxExtent(uint32_t tensor, size_t dimension) const;
-  // What kernels read: ProgramView::size_arguments by value. The address never changes.
+  // A value by its number (package_format.h).
+  int64_t Value(uint32_t number) const { return values_[number]; }
+  // What kernels of CPUs read: ProgramView::size_arguments by value. The address never changes.
   const int64_t* arguments() const { return arguments_.data(); }
 
  private:
   void Compute();
 
   const ProgramView& program_;
+  uint64_t version_ = 0;
   std::vector<int64_t> values_;     // of the open sizes, then of the steps
   std::vector<int64_t> given_;      // scratch of Set: new values of the open sizes
   std::vector<int64_t> shapes_;     // per entry of ProgramView::shapes: its current value

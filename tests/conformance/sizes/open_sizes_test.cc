@@ -2,12 +2,15 @@
 // Models with open dimensions: compiled once, run at many sizes through the C interface, and compared at each size with
 // the interpreter, which gets the same model with fixed shapes.
 //
-// Large and small sizes alternate, so that a value left behind by a larger run would be seen.
+// Large and small sizes alternate, so that a value left behind by a larger run would be seen. The environment variable
+// HONE_TARGET names the target; without it this machine's CPU is the target. Tests of a device are skipped where it is
+// missing.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -24,6 +27,7 @@
 #include "compiler/target/host.h"
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/hone.h"
+#include "drivers/lane_drivers.h"
 #include "tests/conformance/onnx/compare_tensors.h"
 #include "tests/models/model_builder.h"
 
@@ -164,9 +168,44 @@ Floats RandomFloats(const Extents& shape, Random& random) {
   return tensor;
 }
 
+target::Target TargetOfTest() {
+  const char* text = std::getenv("HONE_TARGET");
+  if (text == nullptr) return target::HostCpu();
+  absl::StatusOr<target::Target> target = target::ParseTarget(text);
+  EXPECT_TRUE(target.ok()) << target.status();
+  return target.ok() ? *std::move(target) : target::HostCpu();
+}
+
+// The reason why this machine has no device of the target's kind; empty if it has one.
+std::string MissingDevice(const target::Target& target) {
+  const auto open = [](auto driver) {
+    typename decltype(driver)::Library library;
+    typename decltype(driver)::Device device;
+    drivers::Error error = decltype(driver)::Library::Load(&library);
+    if (error.ok()) error = library.Open("", &device);
+    return error.text;
+  };
+  switch (target.kind) {
+    case target::Kind::kCpu:
+      return "";
+    case target::Kind::kOpenCl:
+      return open(drivers::OpenClDriver());
+    case target::Kind::kCuda:
+      return open(drivers::CudaDriver());
+  }
+  return "";
+}
+
 class OpenSizes : public ::testing::TestWithParam<OpenModel> {
  protected:
   void SetUp() override {
+    package::KernelOptions options;
+    options.target = TargetOfTest();
+    options.threads = 2;
+    if (const std::string reason = MissingDevice(options.target); !reason.empty()) {
+      std::printf("[SKIP] %s\n", reason.c_str());
+      GTEST_SKIP() << reason;
+    }
     ModelBuilder builder(GetParam().name, 17);
     GetParam().build(builder);
     onnx::ModelProto& model = builder.mutable_model();
@@ -184,9 +223,6 @@ class OpenSizes : public ::testing::TestWithParam<OpenModel> {
     for (const auto& [name, dims] : GetParam().inputs) {
       for (const Dimension& dimension : dims) import.shapes[name].push_back(dimension.range);
     }
-    package::KernelOptions options;
-    options.target = target::HostCpu();
-    options.threads = 2;
     const auto summary = package::CompileModel(Path("model.onnx"), import, {&options, 1}, Path("model.hone"));
     ASSERT_TRUE(summary.ok()) << summary.status();
     const HoneLoadOptions load = {sizeof(HoneLoadOptions), 2, 0};
