@@ -77,6 +77,19 @@ absl::Status CheckState(const TensorType& state, const TensorType& next, size_t 
   return Unfit(fmt::format("state {} is {}, and a step makes {} of it", index, Print(state), Print(next)));
 }
 
+// The sizes that a list of i64 states.
+absl::StatusOr<ir::Shape> ShapeFrom(const Graph& graph, ValueId list) {
+  const Value& value = graph.values[list];
+  if (value.data != nullptr) return ir::Shape(ReadConstant<int64_t>(value));
+  ir::Shape shape;
+  for (const ir::Expr& element : value.elements == nullptr ? std::vector<ir::Expr>{} : *value.elements) {
+    const std::optional<ir::Size> size = ir::ToSize(element, graph.sizes);
+    if (!size.has_value()) return Unfit("an element of input 1 is not a size");
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
 absl::StatusOr<std::vector<TensorType>> LoopTypes(const Graph& graph, const Node& node) {
   const Graph& body = BodyOf(node, "body");
   const auto states = static_cast<size_t>(IntAttribute(node, "states", 0));
@@ -118,6 +131,13 @@ absl::StatusOr<std::vector<TensorType>> LoopTypes(const Graph& graph, const Node
   return types;
 }
 
+absl::StatusOr<std::vector<TensorType>> FitTypes(const Graph& graph, const Node& node) {
+  const TensorType& x = graph.values[node.inputs[0]].type;
+  HONE_ASSIGN_OR_RETURN(const ir::Shape shape, ShapeFrom(graph, node.inputs[1]));
+  if (shape.size() != x.shape.size()) return Unfit("input 1 does not have one element per dimension of input 0");
+  return std::vector<TensorType>{{x.dtype, shape}};
+}
+
 }  // namespace
 
 bool IsTrue(const Value& value) {
@@ -126,7 +146,8 @@ bool IsTrue(const Value& value) {
 }
 
 bool IsControlFlow(const Node& node) {
-  return node.domain == kControlDomain && (node.op == "ReadSize" || node.op == "If" || node.op == "Loop");
+  return node.domain == kControlDomain &&
+         (node.op == "ReadSize" || node.op == "Fit" || node.op == "If" || node.op == "Loop");
 }
 
 const std::vector<std::string>& SizesMadeBy(const Node& node) {
@@ -200,6 +221,7 @@ std::optional<ir::Size> KnownSteps(const Graph& graph, const Node& loop) {
 absl::StatusOr<std::vector<TensorType>> ControlTypes(const Graph& graph, const Node& node) {
   if (IsControl(node, "If")) return IfTypes(graph, node);
   if (IsControl(node, "Loop")) return LoopTypes(graph, node);
+  if (IsControl(node, "Fit")) return FitTypes(graph, node);
   if (node.inputs.size() != 1 || !IsScalar(graph.values[node.inputs[0]].type, ir::DType::kInt64)) {
     return Unfit("a size is read from a scalar i64");
   }

@@ -2,10 +2,12 @@
 // Control flow: the nodes whose meaning is not a tensor expression but a decision of the run. A plan has steps for them
 // (plan.h). Import makes them; passes leave them as they are, and rewrite the graphs inside.
 //
-// All three are of domain "hone".
+// All of them are of domain "hone".
 //
 //   ReadSize   Gives an open size its value when the run comes here.
 //              Input: the value, i64[]. Output: the same value. Attribute sizes: the name.
+//   Fit        Requires that dimensions are equal, which the model implies by its use of them.
+//              Inputs: x; its shape in terms of other sizes, known but for them. Output: x, with this shape.
 //   If         Runs one of two graphs.
 //              Inputs: condition, bool[]; captures. Attributes then, else: graphs with the captures as inputs and one
 //              output per output of the node. Where the shapes of the two differ, the output has a size of its own.

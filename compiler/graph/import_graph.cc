@@ -2,12 +2,14 @@
 #include "compiler/graph/import_graph.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/control_flow.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/size_elements.h"
 #include "fmt/format.h"
 
@@ -22,6 +24,55 @@ constexpr int64_t kNeededFoldStepsMax = int64_t{1} << 25;
 
 }  // namespace
 
+namespace {
+
+// The size that a dimension must have in all operands: a number other than 1 if there is one, else the size with the
+// smallest maximum, for which all operands have memory. Empty if the sizes are equal or can never be.
+std::optional<ir::Size> CommonExtent(const std::vector<ir::Size>& extents) {
+  std::optional<ir::Size> common;
+  bool differ = false;
+  for (const ir::Size& extent : extents) {
+    if (extent == ir::Size(1) || extent == common) continue;
+    differ = differ || common.has_value();
+    if (common.has_value() && common->IsFixed() && extent.IsFixed()) return std::nullopt;
+    if (!common.has_value() || extent.IsFixed() || (!common->IsFixed() && extent.max() < common->max()))
+      common = extent;
+  }
+  const auto may_be = [&](const ir::Size& extent) { return extent == ir::Size(1) || extent.max() >= common->max(); };
+  return differ && std::ranges::all_of(extents, may_be) ? common : std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ImportGraph::FitInputs(Node& node) {
+  if (AxisFormOf(node) != AxisForm::kBroadcast || graph.sizes.empty()) return false;
+  std::vector<ir::Shape> shapes;
+  size_t rank = 0;
+  for (const ValueId id : node.inputs) {
+    shapes.push_back(id == kAbsent ? ir::Shape{} : graph.values[id].type.shape);
+    rank = std::max(rank, shapes.back().size());
+  }
+  std::vector<bool> fits(shapes.size(), false);
+  for (size_t from_end = 1; from_end <= rank; ++from_end) {
+    std::vector<ir::Size> extents;
+    for (const ir::Shape& shape : shapes) {
+      extents.push_back(from_end <= shape.size() ? shape[shape.size() - from_end] : ir::Size(1));
+    }
+    const std::optional<ir::Size> common = CommonExtent(extents);
+    for (size_t i = 0; i < extents.size() && common.has_value(); ++i) {
+      if (extents[i] == ir::Size(1) || extents[i] == *common) continue;
+      shapes[i][shapes[i].size() - from_end] = *common;
+      fits[i] = true;
+    }
+  }
+  for (size_t i = 0; i < fits.size(); ++i) {
+    if (!fits[i]) continue;
+    HONE_ASSIGN_OR_RETURN(
+        node.inputs[i], AddOp(graph, "Fit", {node.inputs[i], AddSizes(graph, "shape", shapes[i])}, {}, kControlDomain));
+  }
+  return std::ranges::find(fits, true) != fits.end();
+}
+
 absl::StatusOr<std::vector<ValueId>> ImportGraph::AddOperator(const Node& node, const std::vector<std::string>& names,
                                                               int64_t& steps_left) {
   const size_t values = graph.values.size();
@@ -35,6 +86,9 @@ absl::StatusOr<std::vector<ValueId>> ImportGraph::AddOperator(const Node& node, 
   }
   if (outputs.ok()) return outputs;
   graph.values.resize(values);
+  Node fitted = node;
+  HONE_ASSIGN_OR_RETURN(const bool fits, FitInputs(fitted));
+  if (fits) return AddNode(graph, std::move(fitted), names);
   if (too_large.ok()) return outputs;
   return absl::Status(outputs.status().code(), fmt::format("{} ({})", std::string(outputs.status().message()),
                                                            std::string(too_large.message())));

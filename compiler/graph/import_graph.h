@@ -31,6 +31,9 @@ struct ImportGraph {
   // `steps_left` is the interpreter's budget for that; it is reduced.
   absl::StatusOr<std::vector<ValueId>> AddOperator(const Node& node, const std::vector<std::string>& names,
                                                    int64_t& steps_left);
+  // Lets inputs of an element-wise node that cannot be broadcast to each other, because open sizes of them differ, have
+  // equal sizes by nodes Fit. Returns whether there are such inputs; node.inputs are changed then.
+  absl::StatusOr<bool> FitInputs(Node& node);
   // Computes the last node, if its result is known at compile time, and removes it. If the computation takes too many
   // steps, or the node depends on such values, its outputs are recorded in `unfolded`.
   absl::Status Fold();

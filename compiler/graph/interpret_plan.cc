@@ -117,6 +117,12 @@ class Interpreter {
         rows.insert(rows.end(), row.begin(), row.end());
         break;
       }
+      case StepKind::kRequire:
+        if (ValueOf(step.value) == 0) break;
+        return absl::InvalidArgumentError(
+            fmt::format("a dimension of '{}' is larger by {} than that of a tensor which "
+                        "it is used with",
+                        plan_.tensors[step.source].name, ValueOf(step.value)));
       case StepKind::kSwap:
         std::swap(BytesOf(step.source), BytesOf(step.target));
         break;

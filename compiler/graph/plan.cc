@@ -143,8 +143,19 @@ class PlanBuilder {
   absl::Status AddControlFlow(const Node& node) {
     if (IsControl(node, "If")) return AddIf(node);
     if (IsControl(node, "Loop")) return AddLoop(node);
+    if (IsControl(node, "Fit")) return AddFit(node);
     ReadSize(SizesMadeBy(node).front(), TensorOf(node.inputs[0]));
     plan_.tensors[TensorOf(node.outputs[0])].alias_of = Root(TensorOf(node.inputs[0]));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddFit(const Node& node) {
+    const TensorId from = TensorOf(node.inputs[0]), to = TensorOf(node.outputs[0]);
+    const ir::Shape made = plan_.tensors[from].type.shape, wanted = plan_.tensors[to].type.shape;
+    for (size_t d = 0; d < made.size(); ++d) {
+      if (made[d] != wanted[d]) Step({.kind = StepKind::kRequire, .value = made[d] - wanted[d], .source = from});
+    }
+    plan_.tensors[to].alias_of = Root(from);
     return absl::OkStatus();
   }
 

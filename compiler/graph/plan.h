@@ -44,7 +44,8 @@ enum class StepKind : uint8_t {
   kJumpIfZero,  // the same, if `value` is 0
   kCopy,        // `target` gets the elements of `source`
   kCopyRow,     // row number `value` of `target` gets the elements of `source`
-  kSwap,        // `source` and `target`, of equal size in memory, exchange their memory
+  kRequire,  // the run fails unless `value` is 0: two dimensions of `source` and of what it is used with differ by it
+  kSwap,     // `source` and `target`, of equal size in memory, exchange their memory
 };
 
 // What a run does between two calls. Sizes that a step gives a value have none before.

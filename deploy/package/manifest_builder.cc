@@ -252,6 +252,10 @@ class ManifestBuilder {
         case StepOp::kJump:
           entry.c = step.destination;
           break;
+        case StepOp::kRequire:
+          entry.a = size_numbers_.Of(step.value);
+          entry.b = step.source;
+          break;
         case StepOp::kCopyRow:
           entry.c = size_numbers_.Of(step.value);
           [[fallthrough]];

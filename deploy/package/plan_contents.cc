@@ -179,6 +179,8 @@ class ContentsBuilder {
         return StepOp::kCopy;
       case graph::StepKind::kCopyRow:
         return StepOp::kCopyRow;
+      case graph::StepKind::kRequire:
+        return StepOp::kRequire;
       case graph::StepKind::kSwap:
         return StepOp::kSwap;
     }

@@ -173,6 +173,11 @@ Fault Executor::Do(const StepEntry& step) {
     case StepOp::kSwap:
       backend.SwapMemory(step.a, step.b);
       return {};
+    case StepOp::kRequire:
+      if (sizes_->Value(step.a) == 0) return {};
+      return InvalidArgument("a dimension of '" + std::string(program_->Text(program_->tensors[step.b].name)) +
+                             "' is larger by " + std::to_string(sizes_->Value(step.a)) +
+                             " than that of a tensor which the model uses it with; the package takes equal ones only");
     case StepOp::kLabel:
     case StepOp::kJump:
     case StepOp::kJumpIfZero:

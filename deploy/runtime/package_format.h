@@ -165,6 +165,7 @@ enum class StepOp : uint32_t {
   kCopy = 6,        // tensor a := the elements of tensor b
   kCopyRow = 7,     // row number (value c) of tensor a := the elements of tensor b
   kSwap = 8,        // tensors a and b, intermediates of one size, exchange their memory
+  kRequire = 9,     // the run fails unless value number a, the difference of two dimensions, is 0; b: a tensor to name
 };
 // What a run does before call number `call`, after the steps before it in the table. Tensors are in the home of the
 // CPUs. A jump leads to a step, and so to its call. Fields that an operation does not use are 0.

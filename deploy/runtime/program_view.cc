@@ -231,6 +231,8 @@ class ManifestReader {
       case package::StepOp::kSwap:
         return IsIntermediate(step.a) && IsIntermediate(step.b) &&
                view_.tensors[step.a].bytes == view_.tensors[step.b].bytes;
+      case package::StepOp::kRequire:
+        return is_value(step.a) && IsTensor(step.b);
     }
     return false;
   }
@@ -463,8 +465,8 @@ class ManifestReader {
     }
     if (id >= view_.tensors.size()) return Bad(which + " uses a tensor that is not there");
     const TensorEntry& tensor = view_.tensors[id];
-    if (tensor.bytes != static_cast<uint64_t>(buffer.bytes())) {
-      return Bad(which + " has a tensor of another size than its kernel's");
+    if (tensor.bytes < static_cast<uint64_t>(buffer.bytes())) {
+      return Bad(which + " has a tensor that is smaller than its kernel's");
     }
     const bool constant = tensor.kind == TensorKind::kConstant;
     if (!constant && tensor.kind != TensorKind::kInput && tensor.home != home) {

@@ -356,7 +356,7 @@ TEST_F(DamagedPackageTest, UnitsHomesAndBordersThatDoNotFitAreRefused) {
 TEST_F(DamagedPackageTest, DescriptionsOfKernelsThatDoNotFitAreRefused) {
   const std::pair<std::string, std::string> changes[] = {
       {ChangedText("kernel add_bias", "colonel add_bia"), "kernel 0 has a bad description: line 1: 'colonel'"},
-      {ChangedText("input f32[4,8]", "input f32[4,9]"), "call 0 has a tensor of another size than its kernel's"},
+      {ChangedText("input f32[4,8]", "input f32[4,9]"), "call 0 has a tensor that is smaller than its kernel's"},
       {ChangedText("input f32[4,8]", "input q32[4,8]"), "kernel 0 has a bad description: line 2: expected a type"},
       {ChangedText("output f32[4,8]", "packed f32[4,8]"),
        "packed buffers need launches of prepare, and launches of prepare need packed buffers"},
