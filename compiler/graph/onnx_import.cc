@@ -683,7 +683,8 @@ class Importer {
     const absl::StatusOr<const SmallType*> small = SmallTypeOfResults(node);
     if (!small.ok()) return Named(small.status(), raw, index);
     if (const decompose::Row* row = FindDecomposition(raw, context.opsets)) {
-      return Named(Decompose(*row, node, names), raw, index);
+      absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(*row, node, names), raw, index);
+      if (!written.ok() || !written->empty()) return written;
     }
     if (const opsets::Rewrite* rewrite = raw.domain.empty() ? opsets::FindRewrite(raw.op, node.opset) : nullptr) {
       const decompose::Row old_form{.name = rewrite->name, .rule = rewrite->rule, .inputs_min = rewrite->inputs_min};

@@ -198,6 +198,18 @@ Model Selected() {
              Ints({1}, {6}), Floats({6}, {0, 0, 0, 0, 0, 0})}}}};
 }
 
+// Different elements as they first occur, with the place of each element among them, and counts.
+Model DifferentElements() {
+  GraphBuilder b;
+  b.Input("x", {6}).Node("Unique", {"x"}, {"y", "places", "counts"}, {}, "com.microsoft");
+  b.Output("y").Output("places").Output("counts");
+  return {"different_elements",
+          b.Model(),
+          {{{Floats({6}, {2, 1, 1, 3, 4, 3})},
+            {Floats({4}, {2, 1, 3, 4}), Ints({6}, {0, 1, 1, 2, 3, 2}), Ints({4}, {1, 2, 2, 1})}},
+           {{Floats({6}, {5, 5, 5, 5, 5, 5})}, {Floats({1}, {5}), Ints({6}, {0, 0, 0, 0, 0, 0}), Ints({1}, {6})}}}};
+}
+
 class ControlFlow : public ::testing::TestWithParam<Model> {
  protected:
   void SetUp() override { std::ofstream(Path("model.onnx"), std::ios::binary) << GetParam().file; }
@@ -294,7 +306,7 @@ TEST_P(ControlFlow, GraphsInsideNodesHaveText) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ControlFlow,
                          ::testing::Values(Branches(), BranchesWithoutNodes(), Fibonacci(), UntilTheLimit(),
-                                           GrowingList(), Triangle(), ScanColumns(), Selected()),
+                                           GrowingList(), Triangle(), ScanColumns(), Selected(), DifferentElements()),
                          [](const auto& info) { return info.param.name; });
 
 class TooLong : public ControlFlow {};
