@@ -2,6 +2,9 @@
 #include "cli/model_workloads.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 
 #include "base/status.h"
 #include "compiler/graph/plan.h"
@@ -16,7 +19,7 @@ absl::StatusOr<graph::Plan> PlanOf(const ModelOptions& model, const std::string&
   return graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers));
 }
 
-// The workloads of the plan that it calls and for which takes(index) holds.
+// The workloads of the plan that it calls, that have no open sizes, and for which takes(index) holds.
 template <typename Takes>
 std::vector<ModelWorkload> CalledWorkloads(const graph::Plan& plan, const Takes& takes) {
   std::vector<int64_t> calls(plan.workloads.size(), 0);
@@ -24,7 +27,7 @@ std::vector<ModelWorkload> CalledWorkloads(const graph::Plan& plan, const Takes&
   std::vector<ModelWorkload> result;
   for (size_t i = 0; i < plan.workloads.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
-    if (calls[i] == 0 || !takes(i)) continue;
+    if (calls[i] == 0 || !workload.sizes.empty() || !takes(i)) continue;
     result.push_back({ir::Print(workload), ir::WorkloadDigest(workload), workload.op, ir::Title(workload), calls[i],
                       ir::CountFlops(workload)});
   }
@@ -35,12 +38,18 @@ std::vector<ModelWorkload> CalledWorkloads(const graph::Plan& plan, const Takes&
 
 namespace {
 
-// Kernels are measured at numbers: a workload with open sizes cannot be tuned.
+// Kernels are measured at numbers: a workload with open sizes is not tuned. It is an error if all have some.
 absl::Status CheckFixed(const graph::Plan& plan, const std::string& path) {
-  if (plan.sizes.empty()) return absl::OkStatus();
-  return absl::UnimplementedError(
-      fmt::format("{}: the dimension '{}' is a range; kernels are tuned for numbers only: give --shape with numbers",
-                  path, plan.sizes.front().name));
+  const auto open = std::ranges::count_if(plan.workloads, [](const ir::Workload& w) { return !w.sizes.empty(); });
+  if (open == 0) return absl::OkStatus();
+  if (static_cast<size_t>(open) == plan.workloads.size()) {
+    return absl::UnimplementedError(
+        fmt::format("{}: all kernels have open sizes, such as '{}'; kernels are tuned for numbers only: give --shape "
+                    "with numbers",
+                    path, plan.sizes.front().name));
+  }
+  spdlog::warn("{}: {} of {} kernels have open sizes and are not tuned", path, open, plan.workloads.size());
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of a model: a straight-line list of kernel calls on tensors. It is the result of import, passes and fusion.
+// The plan of a model: a list of kernel calls on tensors, and of steps between them that decide how the run goes on. It
+// is the result of import, passes and fusion.
 //
 // `hone tune` makes a plan for its workloads; `hone compile` makes one for its calls and tensors as well. Start with
 // BuildPlan.
@@ -35,13 +36,36 @@ struct PlanCall {
   std::vector<ir::Size> sizes = {};  // one per open size of the workload: its value, in terms of the plan's sizes
 };
 
+enum class StepKind : uint8_t {
+  kLabel,       // nothing; a place to jump to
+  kReadSize,    // `size` gets the value of `source`, one element of type bool, i32 or i64
+  kSetSize,     // `size` gets `value`
+  kJump,        // the run goes on with step number `destination`
+  kJumpIfZero,  // the same, if `value` is 0
+  kCopy,        // `target` gets the elements of `source`
+  kCopyRow,     // row number `value` of `target` gets the elements of `source`
+  kRequire,  // the run fails unless `value` is 0: two dimensions of `source` and of what it is used with differ by it
+  kSwap,     // `source` and `target`, of equal size in memory, exchange their memory
+};
+
+// What a run does between two calls. Sizes that a step gives a value have none before.
+struct PlanStep {
+  StepKind kind = StepKind::kLabel;
+  int call = 0;  // the step comes before this call, after the steps before it; the number of calls: after the last
+  std::string size = {};
+  ir::Size value = {};
+  TensorId source = -1, target = -1;
+  int destination = -1;
+};
+
 struct Plan {
-  std::vector<ir::OpenSize> sizes;  // the open sizes that the tensors' shapes use
+  std::vector<ir::OpenSize> sizes;  // the open sizes that tensors' shapes and steps use
   std::vector<PlanTensor> tensors;
   std::vector<TensorId> inputs,
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
-  std::vector<PlanCall> calls;          // in execution order
+  std::vector<PlanCall> calls;          // in execution order, unless a step jumps
+  std::vector<PlanStep> steps;          // by ascending call
   std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
 };
 

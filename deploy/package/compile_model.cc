@@ -96,6 +96,16 @@ PackageUnit UnitOf(const KernelOptions& options, int number, std::span<const Com
   return unit;
 }
 
+// The steps of a plan need tensors and sizes in the memory of a CPU.
+absl::Status CheckSteps(const graph::Plan& plan, const PackageProgram& program) {
+  const bool has_lanes =
+      std::ranges::any_of(program.units, [](const PackageUnit& unit) { return FindCodeKind(unit.kind)->has_lanes; });
+  if (plan.steps.empty() || !has_lanes) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "the model has control flow that depends on data (If, Loop, Scan, or a size that a run computes), which is "
+      "supported on CPUs only; compile it for a target such as 'cpu'");
+}
+
 // The numbers of the units that compute a kernel, in order. A program without kernels has unit 0 alone.
 std::vector<int> UsedUnits(std::span<const CompiledKernel> kernels) {
   std::set<int> used;
@@ -123,6 +133,7 @@ class PackageCompiler {
           static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), kernel.unit) - used.begin()));
     }
     AssignHomes(start);
+    HONE_RETURN_IF_ERROR(CheckSteps(plan, start));
     HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads, std::move(start)));
     PackageProgram& program = built.program;
     Summarize(kernels, options);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -44,8 +45,8 @@ absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
 
 class ManifestBuilder {
  public:
-  ManifestBuilder(const PackageProgram& program, bool plain, ConstantSection& constants)
-      : program_(program), constants_(constants), plain_(plain), size_numbers_(program.sizes) {}
+  ManifestBuilder(const PackageProgram& program, uint32_t version, ConstantSection& constants)
+      : program_(program), constants_(constants), version_(version), size_numbers_(program.sizes) {}
 
   absl::StatusOr<std::vector<uint8_t>> Build(const std::string& target) {
     header_.target = Text(target);
@@ -58,6 +59,7 @@ class ManifestBuilder {
     }
     HONE_RETURN_IF_ERROR(AddSizes());
     AddCalls();
+    AddSteps();
     for (const PackageBorder& border : program_.borders)
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
@@ -65,7 +67,9 @@ class ManifestBuilder {
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
-    header_bytes_ = plain_ ? kManifestHeader3Bytes : sizeof(ManifestHeader);
+    header_bytes_ = version_ == kPlainFormatVersion   ? kManifestHeader3Bytes
+                    : version_ == kSizesFormatVersion ? kManifestHeader4Bytes
+                                                      : sizeof(ManifestHeader);
     section_.resize(header_bytes_);
     header_.units = Table(units_);
     header_.homes = Table(homes_);
@@ -79,12 +83,13 @@ class ManifestBuilder {
     header_.borders = Table(borders_);
     header_.copies = Table(copies_);
     header_.strings = Table(strings_);
-    if (!plain_) {
+    if (version_ >= kSizesFormatVersion) {
       header_.sizes = Table(sizes_);
       header_.size_steps = Table(size_numbers_.steps());
       header_.extents = Table(extents_);
       header_.size_arguments = Table(size_arguments_);
     }
+    if (version_ >= kStepsFormatVersion) header_.steps = Table(steps_);
     std::memcpy(section_.data(), &header_, header_bytes_);
     return std::move(section_);
   }
@@ -132,9 +137,15 @@ class ManifestBuilder {
     return absl::OkStatus();
   }
 
-  // Every open size must be a dimension of an input, or a dimension divided by a number.
+  // Every open size must be set by a step, or be a dimension of an input, or a dimension divided by a number.
   absl::Status AddSizes() {
+    std::set<std::string> set_by_steps;
+    for (const PackageStep& step : program_.steps) set_by_steps.insert(step.size);
     for (const ir::OpenSize& size : program_.sizes) {
+      if (set_by_steps.contains(size.name)) {
+        sizes_.push_back({Text(size.name), size.min, size.max, 1, kNoTensor, 0});
+        continue;
+      }
       SizeEntry entry{Text(size.name), size.min, size.max, 0, 0, 0};
       for (const TensorId id : program_.inputs) {
         const PackageTensor& input = program_.tensors[id];
@@ -163,6 +174,45 @@ class ManifestBuilder {
     }
   }
 
+  void AddSteps() {
+    for (const PackageStep& step : program_.steps) {
+      const auto size = std::ranges::find(program_.sizes, step.size, &ir::OpenSize::name);
+      const auto number = static_cast<uint32_t>(size - program_.sizes.begin());
+      StepEntry entry = {.op = step.op, .call = step.call, .a = 0, .b = 0, .c = 0, .reserved = 0};
+      switch (step.op) {
+        case StepOp::kLabel:
+          break;
+        case StepOp::kReadSize:
+          entry.a = number;
+          entry.b = step.source;
+          break;
+        case StepOp::kSetSize:
+          entry.a = number;
+          entry.b = size_numbers_.Of(step.value);
+          break;
+        case StepOp::kJumpIfZero:
+          entry.a = size_numbers_.Of(step.value);
+          [[fallthrough]];
+        case StepOp::kJump:
+          entry.c = step.destination;
+          break;
+        case StepOp::kRequire:
+          entry.a = size_numbers_.Of(step.value);
+          entry.b = step.source;
+          break;
+        case StepOp::kCopyRow:
+          entry.c = size_numbers_.Of(step.value);
+          [[fallthrough]];
+        case StepOp::kCopy:
+        case StepOp::kSwap:
+          entry.a = step.target;
+          entry.b = step.source;
+          break;
+      }
+      steps_.push_back(entry);
+    }
+  }
+
   // Adds a text to the string table. Equal texts share their bytes.
   TextRef Text(const std::string& text) {
     const auto [place, added] = texts_.try_emplace(text, strings_.size());
@@ -183,7 +233,7 @@ class ManifestBuilder {
 
   const PackageProgram& program_;
   ConstantSection& constants_;
-  const bool plain_;
+  const uint32_t version_;
   size_t header_bytes_ = 0;
   std::vector<uint8_t> section_;
   ManifestHeader header_ = {};
@@ -200,6 +250,7 @@ class ManifestBuilder {
   ir::SizeNumbers size_numbers_;
   std::vector<SizeEntry> sizes_;
   std::vector<uint32_t> extents_, size_arguments_;
+  std::vector<StepEntry> steps_;
   std::vector<char> strings_;
   std::map<std::string, size_t> texts_;  // offset in strings_ by text
 };
@@ -208,7 +259,7 @@ class ManifestBuilder {
 
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
                                                    uint32_t version, ConstantSection& constants) {
-  return ManifestBuilder(program, version == kPlainFormatVersion, constants).Build(target);
+  return ManifestBuilder(program, version, constants).Build(target);
 }
 
 }  // namespace hone::package

@@ -96,7 +96,8 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
         "a package holds 1 to {} programs, each with its metadata; {} programs and metadata for {} were given",
         kProgramsMax, count, contents.metadata.programs.size()));
   }
-  const uint32_t version = std::ranges::all_of(contents.programs, IsPlain) ? kPlainFormatVersion : kFormatVersion;
+  uint32_t version = kPlainFormatVersion;
+  for (const PackageProgram& program : contents.programs) version = std::max(version, VersionOf(program));
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);
   std::vector<Section> sections;

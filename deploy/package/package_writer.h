@@ -59,6 +59,16 @@ struct PackageCopy {
   TensorId target = 0;
 };
 
+// What a run does between calls; see StepEntry. Which fields an operation uses is as in graph::PlanStep.
+struct PackageStep {
+  StepOp op = StepOp::kLabel;
+  uint32_t call = 0;      // before this call, after the steps before it; the number of calls: after the last
+  std::string size = {};  // the open size that gets a value
+  ir::Size value = {};
+  TensorId source = kNoTensor, target = kNoTensor;
+  uint32_t destination = 0;  // index into PackageProgram::steps, of a label
+};
+
 // The code for one target. Code for a CPU requires cpu_features; code for a device with lanes requires lanes,
 // shared_bytes and device. The others stay empty (UnitEntry).
 struct PackageUnit {
@@ -84,14 +94,19 @@ struct PackageProgram {
   std::vector<PackageBorder> borders;  // by ascending call
   std::vector<PackageCopy> copies;     // to outputs
   std::vector<PackageCopy> defaults;   // to inputs
-  std::vector<ir::OpenSize> sizes;     // the open sizes; each is a dimension of an input, or a divisor of one
+  std::vector<PackageStep> steps;      // by ascending call
+  // The open sizes. Each is set by steps, or is a dimension of an input or a divisor of one.
+  std::vector<ir::OpenSize> sizes;
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
 
-// Whether the program has neither open sizes nor default values of inputs, so that version 3 of the format can hold it.
-inline bool IsPlain(const PackageProgram& program) { return program.sizes.empty() && program.defaults.empty(); }
+// The oldest version of the format that can hold the program.
+inline uint32_t VersionOf(const PackageProgram& program) {
+  if (!program.steps.empty()) return kStepsFormatVersion;
+  return program.sizes.empty() && program.defaults.empty() ? kPlainFormatVersion : kSizesFormatVersion;
+}
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
 // and the number of arenas.

@@ -34,6 +34,7 @@ class ContentsBuilder {
     HONE_RETURN_IF_ERROR(PackConstants(threads));
     for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
+    for (const graph::PlanStep& step : plan_.steps) AddStep(step);
     AddCopies();
     return std::move(result_);
   }
@@ -160,6 +161,40 @@ class ContentsBuilder {
       }
     }
     result_.program.calls.push_back(std::move(call));
+  }
+
+  static StepOp OpOf(graph::StepKind kind) {
+    switch (kind) {
+      case graph::StepKind::kLabel:
+        return StepOp::kLabel;
+      case graph::StepKind::kReadSize:
+        return StepOp::kReadSize;
+      case graph::StepKind::kSetSize:
+        return StepOp::kSetSize;
+      case graph::StepKind::kJump:
+        return StepOp::kJump;
+      case graph::StepKind::kJumpIfZero:
+        return StepOp::kJumpIfZero;
+      case graph::StepKind::kCopy:
+        return StepOp::kCopy;
+      case graph::StepKind::kCopyRow:
+        return StepOp::kCopyRow;
+      case graph::StepKind::kRequire:
+        return StepOp::kRequire;
+      case graph::StepKind::kSwap:
+        return StepOp::kSwap;
+    }
+    return StepOp::kLabel;
+  }
+
+  void AddStep(const graph::PlanStep& step) {
+    result_.program.steps.push_back({.op = OpOf(step.kind),
+                                     .call = static_cast<uint32_t>(step.call),
+                                     .size = step.size,
+                                     .value = step.value,
+                                     .source = step.source < 0 ? kNoTensor : TensorOf(step.source),
+                                     .target = step.target < 0 ? kNoTensor : TensorOf(step.target),
+                                     .destination = static_cast<uint32_t>(std::max(step.destination, 0))});
   }
 
   static bool IsWritten(const PackageTensor& tensor) {

@@ -54,8 +54,8 @@ class Backend {
   virtual Fault SetSizes(const SizeValues& sizes) = 0;
 
   // Runs a segment. If it ends, returns when all outputs of the home are written to their places; else the work may
-  // still be running. nanoseconds: empty, or one element per call of the program; those of the segment receive the time
-  // of their call.
+  // still be running. nanoseconds: empty, or one element per call of the program; the time
+  // of each call of the segment is added to its element.
   virtual Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) = 0;
   // Waits for the work of all segments that were run.
   virtual Fault Wait() = 0;
@@ -63,6 +63,8 @@ class Backend {
   // The memory of an intermediate or output of the home if it is in this process, else null. With Read and Write, the
   // way of a tensor over a border.
   virtual uint8_t* HostMemory(uint32_t tensor) = 0;
+  // Exchanges the memory of two intermediates of one size. Only for a back end whose tensors all have HostMemory.
+  virtual void SwapMemory(uint32_t /*a*/, uint32_t /*b*/) {}
   // Copies the tensor's bytes from the home to `host`, after the work that was run, or from `host` to the home, and
   // waits until that is done. Only for tensors without HostMemory.
   virtual Fault Read(uint32_t tensor, uint8_t* host) = 0;

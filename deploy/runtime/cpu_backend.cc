@@ -36,11 +36,12 @@ class CpuBackend : public Backend {
     return {};
   }
 
-  void SetPortMemory(uint32_t tensor, uint8_t* host) override {
-    addresses_[tensor] = host;
-    for (size_t a = 0; a < buffers_.size(); ++a) {
-      if (is_tensor_[a] && program_.arguments[a] == tensor) buffers_[a] = host;
-    }
+  void SetPortMemory(uint32_t tensor, uint8_t* host) override { Place(tensor, host); }
+
+  void SwapMemory(uint32_t a, uint32_t b) override {
+    uint8_t* const old = addresses_[a];
+    Place(a, addresses_[b]);
+    Place(b, old);
   }
 
   Fault SetSizes(const SizeValues& sizes) override {
@@ -65,7 +66,7 @@ class CpuBackend : public Backend {
       for (uint32_t i = segment.first; i < segment.end; ++i) {
         Do(calls_[i], parallel);
         const auto end = std::chrono::steady_clock::now();
-        nanoseconds[i] = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
+        nanoseconds[i] += std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
         start = end;
       }
     }
@@ -97,6 +98,11 @@ class CpuBackend : public Backend {
     void* const* buffers;                  // points into buffers_
     void* workspace;                       // in the arena; null if the kernel needs none
   };
+
+  void Place(uint32_t tensor, uint8_t* address) {
+    addresses_[tensor] = address;
+    for (const uint32_t argument : arguments_of_[tensor]) buffers_[argument] = address;
+  }
 
   static void Do(const Call& call, HoneParallel* parallel) {
     for (const HoneKernel launch : call.launches) launch(call.buffers, call.workspace, parallel);
@@ -136,20 +142,23 @@ class CpuBackend : public Backend {
         addresses_[i] = arena_.data() + tensor.offset;
       }
     }
-    for (size_t a = 0; a < buffers_.size(); ++a) {
+    arguments_of_.resize(program_.tensors.size());
+    for (uint32_t a = 0; a < buffers_.size(); ++a) {
       const bool is_used = is_tensor_[a] && program_.arguments[a] != package::kNoTensor;
-      if (is_used) buffers_[a] = addresses_[program_.arguments[a]];
+      if (is_used) arguments_of_[program_.arguments[a]].push_back(a);
     }
+    for (uint32_t i = 0; i < addresses_.size(); ++i) Place(i, addresses_[i]);
   }
 
   const ProgramView& program_;
   const uint32_t home_;
   std::vector<CodeObject> codes_;  // per unit of the program; empty for those of other homes
   Mapping arena_;
-  std::vector<std::vector<HoneKernel>> functions_;  // per kernel of the home: the functions of its `main`, in order
-  std::vector<uint8_t*> addresses_;                 // per tensor; null for a tensor without bytes or of another home
-  std::vector<void*> buffers_;                      // addresses of ProgramView::arguments; null for kNoTensor
-  std::vector<bool> is_tensor_;                     // per argument: false for sizes, whose places SetSizes sets
+  std::vector<std::vector<HoneKernel>> functions_;   // per kernel of the home: the functions of its `main`, in order
+  std::vector<uint8_t*> addresses_;                  // per tensor; null for a tensor without bytes or of another home
+  std::vector<void*> buffers_;                       // addresses of ProgramView::arguments; null for kNoTensor
+  std::vector<std::vector<uint32_t>> arguments_of_;  // per tensor: the places in buffers_ that have its address
+  std::vector<bool> is_tensor_;                      // per argument: false for sizes, whose places SetSizes sets
   const SizeValues* sizes_ = nullptr;
   std::vector<Call> calls_;  // per call of the program; those of other homes launch nothing
   std::unique_ptr<ThreadPool> pool_;

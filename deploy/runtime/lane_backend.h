@@ -210,13 +210,13 @@ class LaneBackend : public Backend {
   }
 
   // Runs a call alone and measures it by the device's clock: waits for the work before it, and for the call itself.
-  // *nanoseconds is 0 if the call has no launches.
+  // Adds nothing to *nanoseconds if the call has no launches.
   Error Time(const Call& call, int64_t* nanoseconds) const {
     if (Error error = device_.Finish(); !error.ok()) return error;
     Timing timing;
     constexpr auto kNever = drivers::Deadline::max();
     if (Error error = device_.Time(call.launches, 1, kNever, &timing); !error.ok()) return error;
-    *nanoseconds = timing.device_seconds.empty() ? 0 : std::llround(1e9 * timing.device_seconds[0]);
+    *nanoseconds += timing.device_seconds.empty() ? 0 : std::llround(1e9 * timing.device_seconds[0]);
     return {};
   }
 

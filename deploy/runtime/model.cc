@@ -276,8 +276,10 @@ Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
 
 Fault Model::CheckDisjoint(uint32_t output, uint32_t other) const {
   const TensorEntry &written = program_->tensors[output], &entry = program_->tensors[other];
+  const uint64_t bytes =
+      entry.kind == TensorKind::kInput ? BytesOfPort(other) : entry.bytes;  // a run may enlarge outputs
   const auto overlaps = [&](const uint8_t* address) {
-    return Overlap(addresses_[output], BytesOfPort(output), address, BytesOfPort(other));
+    return Overlap(addresses_[output], written.bytes, address, bytes);
   };
   // The model's own buffer of a bound input counts, too, because hone_set_input writes to it and ends the binding.
   const bool is_input = entry.kind == TensorKind::kInput;

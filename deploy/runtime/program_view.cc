@@ -40,16 +40,19 @@ class ManifestReader {
         where_(where),
         view_(*view) {}
 
-  // Reads the tables, units and arenas of formats 3 and 4.
+  // Reads the tables, units and arenas of formats from 3 on.
   Fault Read(uint32_t version) {
-    const size_t bytes = version == 3 ? package::kManifestHeader3Bytes : sizeof(ManifestHeader);
+    const size_t bytes = version == 3   ? package::kManifestHeader3Bytes
+                         : version == 4 ? package::kManifestHeader4Bytes
+                                        : sizeof(ManifestHeader);
     if (section_.size() < bytes) return Bad("manifest is too small");
-    ManifestHeader manifest = {};  // the tables that format 3 lacks are empty
+    ManifestHeader manifest = {};  // the tables that the format lacks are empty
     std::memcpy(&manifest, section_.data(), bytes);
     HONE_RETURN_IF_FAULT(Table(manifest.sizes, "sizes", &view_.sizes));
     HONE_RETURN_IF_FAULT(Table(manifest.size_steps, "steps", &view_.size_steps));
     HONE_RETURN_IF_FAULT(Table(manifest.extents, "extents", &view_.extents));
     HONE_RETURN_IF_FAULT(Table(manifest.size_arguments, "sizes of calls", &view_.size_arguments));
+    HONE_RETURN_IF_FAULT(Table(manifest.steps, "steps of the run", &view_.steps));
     HONE_RETURN_IF_FAULT(SharedTables(manifest));
     HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels_));
     HONE_RETURN_IF_FAULT(Table(manifest.borders, "borders", &view_.borders));
@@ -162,6 +165,7 @@ class ManifestReader {
       if (size.min < 0 || size.min > size.max || size.step < 1 || __builtin_mul_overflow(size.max, size.step, &most)) {
         return Bad(which + " has no valid range");
       }
+      if (size.tensor == package::kNoTensor) continue;
       if (size.tensor >= view_.tensors.size() || view_.tensors[size.tensor].kind != TensorKind::kInput ||
           size.dimension >= view_.tensors[size.tensor].rank ||
           view_.Shape(view_.tensors[size.tensor])[size.dimension] != most) {
@@ -181,6 +185,63 @@ class ManifestReader {
       return Bad("a dimension is a size that is not there");
     }
     return {};
+  }
+
+  // Checks the steps. Only programs with one home, that of the CPUs, may have some.
+  Fault CheckSteps() const {
+    const bool is_here = view_.homes.size() == 1 && !view_.homes[0].has_lanes;
+    if (!view_.steps.empty() && !is_here) return Bad("its steps of the run are not for a CPU alone");
+    uint32_t call = 0;
+    for (size_t i = 0; i < view_.steps.size(); ++i) {
+      const package::StepEntry& step = view_.steps[i];
+      if (step.call < call || step.call > view_.calls.size())
+        return Bad(Numbered("step of the run", i) + " is out of order");
+      call = step.call;
+      if (!IsStep(step)) return Bad(Numbered("step of the run", i) + " does not say what to do");
+    }
+    return {};
+  }
+
+  bool IsStep(const package::StepEntry& step) const {
+    const auto is_value = [&](uint32_t value) { return value < view_.sizes.size() + view_.size_steps.size(); };
+    const auto is_size = [&](uint32_t size) {
+      return size < view_.sizes.size() && view_.sizes[size].tensor == package::kNoTensor;
+    };
+    const bool leads = step.c < view_.steps.size();
+    switch (step.op) {
+      case package::StepOp::kLabel:
+        return true;
+      case package::StepOp::kReadSize:
+        return is_size(step.a) && IsTensor(step.b) && IsInteger(view_.tensors[step.b]);
+      case package::StepOp::kSetSize:
+        return is_size(step.a) && is_value(step.b);
+      case package::StepOp::kJump:
+        return leads;
+      case package::StepOp::kJumpIfZero:
+        return leads && is_value(step.a);
+      case package::StepOp::kCopy:
+        return IsWritten(step.a) && IsTensor(step.b);
+      case package::StepOp::kCopyRow:
+        return IsWritten(step.a) && IsTensor(step.b) && is_value(step.c);
+      case package::StepOp::kSwap:
+        return IsIntermediate(step.a) && IsIntermediate(step.b) &&
+               view_.tensors[step.a].bytes == view_.tensors[step.b].bytes;
+      case package::StepOp::kRequire:
+        return is_value(step.a) && IsTensor(step.b);
+    }
+    return false;
+  }
+
+  static bool IsInteger(const TensorEntry& tensor) {
+    const bool integer = tensor.dtype == DType::kBool || tensor.dtype == DType::kInt32 || tensor.dtype == DType::kInt64;
+    return integer && tensor.bytes == static_cast<uint64_t>(SizeOf(tensor.dtype));
+  }
+
+  bool IsTensor(uint32_t id) const { return id < view_.tensors.size(); }
+  bool IsIntermediate(uint32_t id) const { return IsTensor(id) && view_.tensors[id].kind == TensorKind::kIntermediate; }
+  // Whether calls and steps may write the tensor.
+  bool IsWritten(uint32_t id) const {
+    return IsIntermediate(id) || (IsTensor(id) && view_.tensors[id].kind == TensorKind::kOutput);
   }
 
   Fault CheckCalls() const {
@@ -260,6 +321,7 @@ class ManifestReader {
         if (is_tensor && arguments[a] != package::kNoTensor) readers[arguments[a]] |= 1u << view_.Home(call);
       }
     }
+    if (!view_.steps.empty()) std::ranges::fill(readers, 1u);  // there is one home
     for (const CopyEntry& copy : view_.copies) {
       const uint32_t home = view_.tensors[copy.target].home;
       view_.homes[home].copies.push_back(copy);
@@ -398,8 +460,8 @@ class ManifestReader {
     }
     if (id >= view_.tensors.size()) return Bad(which + " uses a tensor that is not there");
     const TensorEntry& tensor = view_.tensors[id];
-    if (tensor.bytes != static_cast<uint64_t>(buffer.bytes())) {
-      return Bad(which + " has a tensor of another size than its kernel's");
+    if (tensor.bytes < static_cast<uint64_t>(buffer.bytes())) {
+      return Bad(which + " has a tensor that is smaller than its kernel's");
     }
     const bool constant = tensor.kind == TensorKind::kConstant;
     if (!constant && tensor.kind != TensorKind::kInput && tensor.home != home) {
@@ -486,6 +548,7 @@ Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, con
   HONE_RETURN_IF_FAULT(reader.CheckTensors());
   HONE_RETURN_IF_FAULT(reader.CheckSizes());
   HONE_RETURN_IF_FAULT(reader.CheckCalls());
+  HONE_RETURN_IF_FAULT(reader.CheckSteps());
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.inputs, TensorKind::kInput, "input"));
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.outputs, TensorKind::kOutput, "output"));
   HONE_RETURN_IF_FAULT(reader.CheckBorders());

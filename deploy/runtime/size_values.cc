@@ -67,10 +67,25 @@ int64_t SizeValues::MinExtent(uint32_t tensor, size_t dimension) const {
   return 0;
 }
 
+Fault SizeValues::SetSize(uint32_t size, int64_t value) {
+  const SizeEntry& entry = program_.sizes[size];
+  if (value < entry.min || value > entry.max) {
+    return InvalidArgument("size '" + std::string(program_.Text(entry.name)) + "' became " + std::to_string(value) +
+                           " in the run; the package has memory for " + std::to_string(entry.min) + " to " +
+                           std::to_string(entry.max));
+  }
+  if (values_[size] == value) return {};
+  values_[size] = value;
+  Compute();
+  return {};
+}
+
 Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
   if (!IsOpen()) return {};
   for (size_t i = 0; i < given_.size(); ++i) {
     const SizeEntry& size = program_.sizes[i];
+    given_[i] = values_[i];
+    if (IsFromRun(i)) continue;
     const auto input = std::find(program_.inputs.begin(), program_.inputs.end(), size.tensor);
     const auto position = static_cast<size_t>(input - program_.inputs.begin());
     const int64_t extent = input_shapes[position][size.dimension];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SizeValues: the values of a program's open sizes for the inputs of the next run, and all that follows from them.
 //
-// The sizes come from the shapes of the inputs. Shapes of other tensors and the sizes that kernels take follow by the
-// steps of the manifest (package_format.h). A program without open sizes has fixed values. Set allocates nothing. Not
-// here: memory, which is laid out for the largest sizes.
+// The sizes come from the shapes of the inputs, and from steps of the run. Shapes of other tensors and the sizes that
+// kernels take follow by the steps of the manifest (package_format.h). A program without open sizes has fixed values.
+// No call allocates memory, unless it fails. Not here: memory, which is laid out for the largest sizes.
 #ifndef HONE_DEPLOY_RUNTIME_SIZE_VALUES_H_
 #define HONE_DEPLOY_RUNTIME_SIZE_VALUES_H_
 
@@ -28,6 +28,10 @@ class SizeValues {
   // Sets the open sizes from the inputs' shapes, one per input of the program, and computes everything else.
   // InvalidArgument, with all values as before, if two inputs contradict each other or a size is out of range.
   Fault Set(std::span<const std::vector<int64_t>> input_shapes);
+  // Sets a size that steps of the run set. InvalidArgument if it is out of its range.
+  Fault SetSize(uint32_t size, int64_t value);
+  // A value by its number: first come the open sizes, then the steps of the manifest.
+  int64_t Value(uint32_t number) const { return values_[number]; }
 
   // How often the values were computed. A reader that keeps what follows from them compares this number.
   uint64_t version() const { return version_; }
@@ -44,6 +48,8 @@ class SizeValues {
 
  private:
   void Compute();
+  // Whether steps of the run set the size.
+  bool IsFromRun(size_t size) const { return program_.sizes[size].tensor == package::kNoTensor; }
 
   const ProgramView& program_;
   uint64_t version_ = 0;

@@ -55,6 +55,7 @@ std::span<const Row> BlockedChannelRows();     // convolution.cc: domain com.mic
 std::span<const Row> ConvolutionRows();        // convolution.cc: FusedConv, channels last
 std::span<const Row> GroupQueryRows();         // group_query_attention.cc: GroupQueryAttention
 std::span<const Row> MicrosoftFunctionRows();  // onnx_functions.cc: operators that ONNX has taken over
+std::span<const Row> MicrosoftSelectionRows();  // selection.cc: Unique
 std::span<const Row> MlFeatureRows();          // ml_features.cc: domain ai.onnx.ml, Scaler, LabelEncoder, ...
 std::span<const Row> MlLinearRows();           // ml_linear.cc: domain ai.onnx.ml, linear models and SVMs
 std::span<const Row> MlTreeRows();             // ml_trees.cc: domain ai.onnx.ml, TreeEnsemble*
@@ -72,6 +73,7 @@ std::span<const Row> SignalRows();             // signal.cc: Fourier transforms,
 // Operators of ONNX's own set:
 std::span<const Row> OnnxAttentionRows();  // onnx_attention.cc: Attention
 std::span<const Row> OnnxFunctionRows();   // onnx_functions.cc: CausalConvWithState, SwiGLU
+std::span<const Row> SelectionRows();      // selection.cc: NonZero, Compress, Unique
 
 }  // namespace hone::graph::decompose
 

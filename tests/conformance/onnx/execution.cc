@@ -71,10 +71,12 @@ absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& impor
     if (value == nullptr) return absl::InvalidArgumentError(fmt::format("the case gives no input '{}'", name));
     inputs.push_back(*value->data);
   }
-  HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> bytes, graph::InterpretPlan(plan, inputs));
+  std::vector<ir::Shape> shapes;
+  HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> bytes, graph::InterpretPlan(plan, inputs, &shapes));
   std::vector<graph::Constant> outputs;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    outputs.push_back({plan.tensors[plan.outputs[i]].type, std::make_shared<const ir::Bytes>(std::move(bytes[i]))});
+    const ir::DType dtype = plan.tensors[plan.outputs[i]].type.dtype;
+    outputs.push_back({{dtype, std::move(shapes[i])}, std::make_shared<const ir::Bytes>(std::move(bytes[i]))});
   }
   return outputs;
 }

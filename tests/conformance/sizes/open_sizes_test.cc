@@ -146,6 +146,33 @@ OpenModel Pyramid() {
            {{"batch", 1}, {"height", 36}, {"width", 20}}}};
 }
 
+// Recurrences over sequences of any length: with fixed shapes they are unrolled, with open ones they are loops.
+OpenModel Recurrences() {
+  return {"recurrences",
+          {{"x", {kLength, kBatch, Fixed(6)}}},
+          [](ModelBuilder& b) {
+            const std::string x = b.Input("x", {40, -1, 6});
+            const auto add = [&](const char* op, int64_t gates, const char* direction, int64_t directions) {
+              const int64_t units = 5;
+              const std::string y = b.Node(
+                  op,
+                  {x, b.Weight({directions, gates * units, 6}, 6), b.Weight({directions, gates * units, units}, units),
+                   b.Uniform({directions, 2 * gates * units}, -0.5, 0.5)},
+                  {{"hidden_size", units}, {"direction", std::string(direction)}});
+              b.last_node().add_output(y + "_last");
+              b.Output(y);
+              b.Output(y + "_last");
+            };
+            add("LSTM", 4, "bidirectional", 2);
+            add("GRU", 3, "reverse", 1);
+            add("RNN", 1, "forward", 1);
+          },
+          {{{"length", 40}, {"batch", 3}},
+           {{"length", 1}, {"batch", 1}},
+           {{"length", 7}, {"batch", 2}},
+           {{"length", 39}, {"batch", 1}}}};
+}
+
 // A row-major f32 tensor with its memory.
 struct Floats {
   Extents shape;
@@ -354,7 +381,8 @@ TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OpenSizes, ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid()),
+INSTANTIATE_TEST_SUITE_P(Models, OpenSizes,
+                         ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), Recurrences()),
                          [](const auto& info) { return info.param.name; });
 
 class SharedSize : public OpenSizes {};

@@ -70,17 +70,18 @@ void AddRuntimeIf(GapChain& chain) {
   chain.graph.Node("If", {on}, {y},
                    {GraphAttr("then_branch", then_branch.bytes()), GraphAttr("else_branch", else_branch.bytes())});
   chain.value = y;
-  chain.Expect("control_flow", y);
   chain.Expect("operator", inner);
 }
 
 void AddLoop(GapChain& chain) {
   GraphBuilder body;
   const std::string inner = chain.Name();
-  body.Input("i", {}, kInt64).Input("c", {}, kBool).Node("Warp", {"i"}, {inner}).Output("c").Output(inner);
+  body.Input("i", {}, kInt64).Input("c", {}, kBool).Input("s", {2, 3});
+  body.Node("Warp", {"s"}, {inner}).Output("c").Output(inner);
   chain.graph.Ints(inner + "n", {3});
-  const std::string y = chain.Add("Loop", {inner + "n"}, {GraphAttr("body", body.bytes())});
-  chain.Expect("control_flow", y);
+  const std::string y = chain.Name();
+  chain.graph.Node("Loop", {inner + "n", "", chain.value}, {y}, {GraphAttr("body", body.bytes())});
+  chain.value = y;
   chain.Expect("operator", inner);
 }
 
