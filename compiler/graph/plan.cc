@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/plan.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -30,6 +32,7 @@ class PlanBuilder {
     HONE_ASSIGN_OR_RETURN(std::vector<Cluster> clusters, Fuse(graph_));
     for (const Cluster& cluster : clusters) HONE_RETURN_IF_ERROR(AddCall(cluster));
     HONE_RETURN_IF_ERROR(AddOutputs());
+    for (size_t i = 0; i < clusters.size(); ++i) AddUpdate(static_cast<int>(i), clusters[i]);
     return std::move(plan_);
   }
 
@@ -93,6 +96,20 @@ class PlanBuilder {
       plan_.outputs.push_back(id);
     }
     return absl::OkStatus();
+  }
+
+  bool IsOneOf(const std::vector<TensorId>& ids, TensorId id) const { return std::ranges::find(ids, id) != ids.end(); }
+
+  // Adds the update of a call that writes rows of an input of the model, if an output of the model is the result.
+  void AddUpdate(int call, const Cluster& cluster) {
+    const Node& node = graph_.nodes[cluster.nodes[0]];
+    if (cluster.nodes.size() != 1 || FactsOf(node).writes_rows == nullptr) return;
+    const std::optional<WrittenRows> written = FactsOf(node).writes_rows(graph_, node);
+    if (!written.has_value()) return;
+    const TensorId input = TensorOf(node.inputs[0]), output = TensorOf(node.outputs[0]);
+    if (!IsOneOf(plan_.inputs, input) || !IsOneOf(plan_.outputs, output) || plan_.tensors[output].alias_of >= 0) return;
+    const TensorId starts = written->starts == kAbsent ? -1 : TensorOf(written->starts);
+    plan_.updates.push_back({call, input, output, TensorOf(written->rows), starts, written->axis});
   }
 
   const Graph& graph_;

@@ -35,6 +35,15 @@ struct PlanCall {
   std::vector<ir::Size> sizes = {};  // one per open size of the workload: its value, in terms of the plan's sizes
 };
 
+// A call that may update an input in place: its only output equals the input except for some rows along an axis.
+struct PlanUpdate {
+  int call;                // index into Plan::calls
+  TensorId input, output;  // of one type; the output is one of the plan's
+  TensorId rows;           // the rows to write, compact
+  TensorId starts;         // integers, one per entry of dimension 0: where the rows begin; -1: at 0
+  int64_t axis;            // at least 1
+};
+
 struct Plan {
   std::vector<ir::OpenSize> sizes;  // the open sizes that the tensors' shapes use
   std::vector<PlanTensor> tensors;
@@ -42,6 +51,7 @@ struct Plan {
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
   std::vector<PlanCall> calls;          // in execution order
+  std::vector<PlanUpdate> updates;      // by ascending call
   std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
 };
 

@@ -100,8 +100,8 @@ class SizeNumbers {
 
 class ManifestBuilder {
  public:
-  ManifestBuilder(const PackageProgram& program, bool plain, ConstantSection& constants)
-      : program_(program), constants_(constants), plain_(plain), size_numbers_(program.sizes) {}
+  ManifestBuilder(const PackageProgram& program, uint32_t version, ConstantSection& constants)
+      : program_(program), constants_(constants), version_(version), size_numbers_(program.sizes) {}
 
   absl::StatusOr<std::vector<uint8_t>> Build(const std::string& target) {
     header_.target = Text(target);
@@ -118,10 +118,15 @@ class ManifestBuilder {
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
     for (const PackageCopy& copy : program_.defaults) copies_.push_back({copy.source, copy.target});
+    for (const PackageUpdate& update : program_.updates) {
+      updates_.push_back({update.call, update.input, update.output, update.rows, update.starts, update.axis});
+    }
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
-    header_bytes_ = plain_ ? kManifestHeader3Bytes : sizeof(ManifestHeader);
+    header_bytes_ = version_ == kPlainFormatVersion   ? kManifestHeader3Bytes
+                    : version_ == kSizesFormatVersion ? kManifestHeader4Bytes
+                                                      : sizeof(ManifestHeader);
     section_.resize(header_bytes_);
     header_.units = Table(units_);
     header_.homes = Table(homes_);
@@ -135,12 +140,13 @@ class ManifestBuilder {
     header_.borders = Table(borders_);
     header_.copies = Table(copies_);
     header_.strings = Table(strings_);
-    if (!plain_) {
+    if (version_ >= kSizesFormatVersion) {
       header_.sizes = Table(sizes_);
       header_.size_steps = Table(size_numbers_.steps());
       header_.extents = Table(extents_);
       header_.size_arguments = Table(size_arguments_);
     }
+    if (version_ > kSizesFormatVersion) header_.updates = Table(updates_);
     std::memcpy(section_.data(), &header_, header_bytes_);
     return std::move(section_);
   }
@@ -239,7 +245,7 @@ class ManifestBuilder {
 
   const PackageProgram& program_;
   ConstantSection& constants_;
-  const bool plain_;
+  const uint32_t version_;
   size_t header_bytes_ = 0;
   std::vector<uint8_t> section_;
   ManifestHeader header_ = {};
@@ -253,6 +259,7 @@ class ManifestBuilder {
   std::vector<uint32_t> arguments_;
   std::vector<BorderEntry> borders_;
   std::vector<CopyEntry> copies_;
+  std::vector<UpdateEntry> updates_;
   SizeNumbers size_numbers_;
   std::vector<SizeEntry> sizes_;
   std::vector<uint32_t> extents_, size_arguments_;
@@ -264,7 +271,7 @@ class ManifestBuilder {
 
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
                                                    uint32_t version, ConstantSection& constants) {
-  return ManifestBuilder(program, version == kPlainFormatVersion, constants).Build(target);
+  return ManifestBuilder(program, version, constants).Build(target);
 }
 
 }  // namespace hone::package

@@ -59,6 +59,14 @@ struct PackageCopy {
   TensorId target = 0;
 };
 
+// A call whose output equals an input except for some rows; as UpdateEntry.
+struct PackageUpdate {
+  uint32_t call = 0;  // index into PackageProgram::calls
+  TensorId input = 0, output = 0, rows = 0;
+  TensorId starts = kNoTensor;
+  uint32_t axis = 1;
+};
+
 // The code for one target. Code for a CPU requires cpu_features; code for a device with lanes requires lanes,
 // shared_bytes and device. The others stay empty (UnitEntry).
 struct PackageUnit {
@@ -85,13 +93,14 @@ struct PackageProgram {
   std::vector<PackageCopy> copies;     // to outputs
   std::vector<PackageCopy> defaults;   // to inputs
   std::vector<ir::OpenSize> sizes;     // the open sizes; each is a dimension of an input, or a divisor of one
+  std::vector<PackageUpdate> updates;  // by ascending call
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
 
-// Whether the program has neither open sizes nor default values of inputs, so that version 3 of the format can hold it.
-inline bool IsPlain(const PackageProgram& program) { return program.sizes.empty() && program.defaults.empty(); }
+// The oldest version of the format that can hold the program.
+uint32_t VersionFor(const PackageProgram& program);
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
 // and the number of arenas.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a .hone file, version 4: a header, then sections, each of which starts on a page. The structs are flat,
+// The format of a .hone file, version 5: a header, then sections, each of which starts on a page. The structs are flat,
 // little-endian and without pointers, because the runtime maps the file and reads it in place.
 //
 //   FileHeader | SectionEntry... | manifest, code, code, ... | manifest, code, ... | ... | constants | metadata
@@ -16,9 +16,9 @@
 // the largest ones, and every tensor is compact at its current shape.
 //
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
-// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 3 if no
-// dimension is open and no input has a default value (ManifestHeader3). Readers also accept version 2, whose programs
-// have one unit (ManifestHeader2).
+// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if no call
+// can update an input in place, and version 3 if also no dimension is open and no input has a default value. Readers
+// also accept version 2, whose programs have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -38,8 +38,9 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 4;        // the newest
+inline constexpr uint32_t kFormatVersion = 5;        // the newest
 inline constexpr uint32_t kPlainFormatVersion = 3;   // of written files without open sizes and default values
+inline constexpr uint32_t kSizesFormatVersion = 4;   // of written files with these, without updates
 inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
@@ -107,10 +108,11 @@ struct ManifestHeader {
   TableRef extents;     // uint32_t, one per element of `shapes`: the number of the dimension's value, or kFixedExtent;
                         // the element of `shapes` is its largest value
   TableRef size_arguments;  // uint32_t, numbers of values: those that kernels take
+  TableRef updates;         // UpdateEntry, by ascending call
 };
 
-// The start of the manifest section in format 3: ManifestHeader without its last four tables.
-inline constexpr size_t kManifestHeader3Bytes = 208;
+// The start of the manifest section in formats 3 and 4: ManifestHeader without its last five tables, or the last one.
+inline constexpr size_t kManifestHeader3Bytes = 208, kManifestHeader4Bytes = 272;
 
 // The start of the manifest section in format 2. The program has one unit and one home. Its tables have the same
 // elements, except that `kernels` has TextRef.
@@ -199,6 +201,19 @@ struct BorderEntry {
   uint32_t call;    // index in `calls`
 };
 
+// A call whose output equals an input except for some rows, as a cache of keys equals that of the last token except for
+// one row. If both are in one place, the runtime writes these rows instead of running the call. The program has one
+// home, which is in this process. After the call nothing reads the input.
+struct UpdateEntry {
+  uint32_t call;    // index in `calls`; reads `input`, `rows` and `starts`, and writes only `output`
+  uint32_t input;   // tensor id of an input: [batch, ...]
+  uint32_t output;  // tensor id of an output of the same type and shape
+  uint32_t rows;    // tensor id: the rows to write, compact, of the output's type; fewer along the axis
+  uint32_t starts;  // tensor id: where the rows begin along the axis, an i32 or i64 per entry of the batch; kNoTensor:
+                    // 0. Rows beyond either end are not written.
+  uint32_t axis;    // dimension of the output, at least 1
+};
+
 // An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls. Or
 // the default value of an input, which a run need not set: a constant that is copied when the file is loaded.
 struct CopyEntry {
@@ -206,10 +221,10 @@ struct CopyEntry {
   uint32_t target;  // tensor id of an output, or (since version 4) of an input, of the same size
 };
 
-static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 272 &&
+static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 288 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
-              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(SizeStep) == 24);
+              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(SizeStep) == 24 && sizeof(UpdateEntry) == 24);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {

@@ -58,6 +58,7 @@ struct ProgramView {
   std::span<const package::SizeStep> size_steps;
   std::span<const uint32_t> extents;  // one per element of `shapes`, or empty
   std::span<const uint32_t> size_arguments;
+  std::span<const package::UpdateEntry> updates;
 
   std::string_view Text(package::TextRef text) const { return {strings.data() + text.offset, text.bytes}; }
   // The largest shape.
@@ -76,7 +77,7 @@ struct ProgramView {
 
 // The bytes of a program in a package.
 struct ProgramSections {
-  uint32_t version = package::kFormatVersion;   // of the format: 2 to 4
+  uint32_t version = package::kFormatVersion;   // of the format: 2 to 5
   std::span<const uint8_t> manifest;            // 8-byte aligned
   std::vector<std::span<const uint8_t>> codes;  // in order
 };

@@ -175,7 +175,7 @@ TEST_F(DamagedPackageTest, FilesThatAreNoPackagesAreNamedSo) {
 TEST_F(DamagedPackageTest, AnotherVersionIsNamed) {
   const std::string newer = Changed<FileHeader>(0, [](FileHeader& header) { header.version = 9; });
   EXPECT_EQ(Load(newer), HONE_BAD_PACKAGE);
-  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 4"));
+  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 5"));
 }
 
 // A package without open sizes and defaults is written in format 3, whose manifest has no tables of sizes.

@@ -151,7 +151,7 @@ TEST_F(ModelTest, AnInputWithADefaultNeedNotBeSet) {
   program.defaults = {{static_cast<package::TensorId>(program.tensors.size() - 1), program.inputs[0]}};
   const std::string path = *folder_ / "default.hone";
   WriteTinyPackage(path, contents);
-  EXPECT_EQ(ReadWholeFile(path)[8], package::kFormatVersion);
+  EXPECT_EQ(ReadWholeFile(path)[8], package::kSizesFormatVersion);
   EXPECT_EQ(ReadWholeFile(Path())[8], package::kPlainFormatVersion) << "older runtimes read it";
   const LoadedModel model(path);
   EXPECT_EQ(hone_input_has_default(model, 0), 1);
