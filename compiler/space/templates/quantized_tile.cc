@@ -13,7 +13,8 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kVectorsMax = 4;         // vectors of a panel; their bytes of 4-bit weights fill one cache line
+constexpr int64_t kVectorsMax = 4;  // vectors of a panel; their bytes of 4-bit weights fill one cache line
+constexpr int64_t kRegistersForWidePanels = 32;
 constexpr int64_t kStepsUnrolledMax = 8;   // steps of the sum that are unrolled; those of one byte share its load
 constexpr double kSerialFlopsMax = 100e3;  // with at most so many operations, threads cost more than they gain
 
@@ -160,7 +161,9 @@ class QuantizedTile {
     const double flops = 2.0 * static_cast<double>(ir::NumElements(*out.buffer)) * static_cast<double>(steps);
     const bool threads = target.threads > 1 && flops > kSerialFlopsMax;
     tile_.width = std::min<int64_t>(target.VectorWidth(4), PowerOf2Ceil(columns));
-    const int64_t vectors_max = std::clamp<int64_t>(columns / tile_.width, 1, kVectorsMax);
+    // With few registers, a narrow panel leaves some for several rows.
+    const bool narrow = rows > 1 && target.vector_registers < kRegistersForWidePanels;
+    const int64_t vectors_max = std::clamp<int64_t>(columns / tile_.width, 1, narrow ? kVectorsMax / 2 : kVectorsMax);
     // The accumulators of one block share the registers with zero points and the bytes of a step.
     const auto rows_max = [&](int64_t vectors) {
       return std::max<int64_t>(1, std::min(rows, (target.vector_registers - 2 * vectors) / vectors));

@@ -367,6 +367,14 @@ o: i64[5,9] over a:5, b:9 = min(x[a, b] * 4611686018427387904, x[a, b] * 4611686
 t: i64[5,9] over e:5, f:9 = select(x[e, f] < x[e, f] + 9223372036854775807, m[e, f] * 10 + n[e, f], q[e, f] + o[e, f])
 output t
 )"},
+      // Masks of 4 bits are looked up in a register where a vector has 16 elements.
+      {"nibbles",
+       R"(workload "elementwise"
+input x: u8[7,64] in [0, 255]
+t: f32[7,64] over i:7, j:64 = (f32(i32(x[i, j]) & 15i32) - 8f32) * f32(i32(x[i, j]) >> 4i32 & 15i32) )"
+       R"(+ f32(i32(x[i, j]) & 31i32) * (f32(i32(x[i, j]) & 3i32) - 0.1f32) - f32(i32(x[i, j]) + 9i32 & 15i32)
+output t
+)"},
       {"gather", R"(workload "gather"
 input x: f32[10,6] in [-1, 1]
 input g: i64[7] in [0, 9]
