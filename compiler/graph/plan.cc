@@ -40,7 +40,9 @@ class PlanBuilder {
     for (ValueId id : graph_.inputs) plan_.inputs.push_back(TensorOf(id));
     for (const auto& [id, data] : graph_.defaults) plan_.defaults[TensorOf(id)] = data;
     HONE_RETURN_IF_ERROR(AddNodes());
-    return AddOutputs();
+    HONE_RETURN_IF_ERROR(AddOutputs());
+    for (const auto& [call, cluster] : called_) AddUpdate(call, cluster);
+    return absl::OkStatus();
   }
 
  private:
@@ -52,6 +54,7 @@ class PlanBuilder {
     for (const Cluster& cluster : clusters) {
       const Node& exit = graph_.nodes[static_cast<size_t>(cluster.nodes.back())];
       HONE_RETURN_IF_ERROR(IsControlFlow(exit) ? AddControlFlow(exit) : AddCall(cluster));
+      if (!IsControlFlow(exit)) called_.emplace_back(static_cast<int>(plan_.calls.size()) - 1, cluster);
     }
     return absl::OkStatus();
   }
@@ -374,11 +377,26 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
+  bool IsOneOf(const std::vector<TensorId>& ids, TensorId id) const { return std::ranges::find(ids, id) != ids.end(); }
+
+  // Adds the update of a call that writes rows of an input of the model, if an output of the model is the result.
+  void AddUpdate(int call, const Cluster& cluster) {
+    const Node& node = graph_.nodes[cluster.nodes[0]];
+    if (cluster.nodes.size() != 1 || FactsOf(node).writes_rows == nullptr) return;
+    const std::optional<WrittenRows> written = FactsOf(node).writes_rows(graph_, node);
+    if (!written.has_value()) return;
+    const TensorId input = TensorOf(node.inputs[0]), output = TensorOf(node.outputs[0]);
+    if (!IsOneOf(plan_.inputs, input) || !IsOneOf(plan_.outputs, output) || plan_.tensors[output].alias_of >= 0) return;
+    const TensorId starts = written->starts == kAbsent ? -1 : TensorOf(written->starts);
+    plan_.updates.push_back({call, input, output, TensorOf(written->rows), starts, written->axis});
+  }
+
   const Graph& graph_;
   Building& building_;
   Plan& plan_;
   std::vector<TensorId> tensors_;            // per value; -1 if it has none yet
   std::map<ValueId, ValueId> alias_source_;  // per view output: the value it is a view of
+  std::vector<std::pair<int, Cluster>> called_;  // the number of its call, and the cluster
 };
 
 }  // namespace

@@ -58,6 +58,15 @@ struct PlanStep {
   int destination = -1;
 };
 
+// A call that may update an input in place: its only output equals the input except for some rows along an axis.
+struct PlanUpdate {
+  int call;                // index into Plan::calls
+  TensorId input, output;  // of one type; the output is one of the plan's
+  TensorId rows;           // the rows to write, compact
+  TensorId starts;         // integers, one per entry of dimension 0: where the rows begin; -1: at 0
+  int64_t axis;            // at least 1
+};
+
 struct Plan {
   std::vector<ir::OpenSize> sizes;  // the open sizes that tensors' shapes and steps use
   std::vector<PlanTensor> tensors;
@@ -66,6 +75,7 @@ struct Plan {
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
   std::vector<PlanCall> calls;          // in execution order, unless a step jumps
   std::vector<PlanStep> steps;          // by ascending call
+  std::vector<PlanUpdate> updates;      // by ascending call
   std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
 };
 

@@ -59,6 +59,8 @@ struct Sketch {
   absl::StatusOr<std::string> FuseAll(const std::vector<std::string>& loops);
   absl::StatusOr<SplitAxes> SplitAxis(const std::string& stage, const std::string& axis, int64_t factor);
   absl::StatusOr<Partials> Rfactor(const schedule::Rfactor& step);
+  // Moves the factors that are constant along the sum out of `stage`. Returns the stage that sums the others.
+  absl::StatusOr<std::string> FactorOut(const std::string& stage);
   // Adds a copy of `buffer` in another layout, which `stage` reads.
   absl::StatusOr<std::string> Pack(const std::string& buffer, const std::string& stage,
                                    std::vector<schedule::PackDim> dims);

@@ -64,6 +64,9 @@ class ManifestBuilder {
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
     for (const PackageCopy& copy : program_.defaults) copies_.push_back({copy.source, copy.target});
+    for (const PackageUpdate& update : program_.updates) {
+      updates_.push_back({update.call, update.input, update.output, update.rows, update.starts, update.axis});
+    }
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
@@ -89,7 +92,10 @@ class ManifestBuilder {
       header_.extents = Table(extents_);
       header_.size_arguments = Table(size_arguments_);
     }
-    if (version_ >= kStepsFormatVersion) header_.steps = Table(steps_);
+    if (version_ >= kStepsFormatVersion) {
+      header_.steps = Table(steps_);
+      header_.updates = Table(updates_);
+    }
     std::memcpy(section_.data(), &header_, header_bytes_);
     return std::move(section_);
   }
@@ -247,6 +253,7 @@ class ManifestBuilder {
   std::vector<uint32_t> arguments_;
   std::vector<BorderEntry> borders_;
   std::vector<CopyEntry> copies_;
+  std::vector<UpdateEntry> updates_;
   ir::SizeNumbers size_numbers_;
   std::vector<SizeEntry> sizes_;
   std::vector<uint32_t> extents_, size_arguments_;

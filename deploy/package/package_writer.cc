@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -89,6 +90,11 @@ void AssignHomes(PackageProgram& program) {
   program.arena_bytes.assign(count, 0);
 }
 
+uint32_t VersionFor(const PackageProgram& program) {
+  if (!program.steps.empty() || !program.updates.empty()) return kStepsFormatVersion;
+  return program.sizes.empty() && program.defaults.empty() ? kPlainFormatVersion : kSizesFormatVersion;
+}
+
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path) {
   const size_t count = contents.programs.size();
   if (count == 0 || count > kProgramsMax || count != contents.metadata.programs.size()) {
@@ -97,7 +103,7 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
         kProgramsMax, count, contents.metadata.programs.size()));
   }
   uint32_t version = kPlainFormatVersion;
-  for (const PackageProgram& program : contents.programs) version = std::max(version, VersionOf(program));
+  for (const PackageProgram& program : contents.programs) version = std::max(version, VersionFor(program));
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);
   std::vector<Section> sections;

@@ -69,6 +69,14 @@ struct PackageStep {
   uint32_t destination = 0;  // index into PackageProgram::steps, of a label
 };
 
+// A call whose output equals an input except for some rows; as UpdateEntry.
+struct PackageUpdate {
+  uint32_t call = 0;  // index into PackageProgram::calls
+  TensorId input = 0, output = 0, rows = 0;
+  TensorId starts = kNoTensor;
+  uint32_t axis = 1;
+};
+
 // The code for one target. Code for a CPU requires cpu_features; code for a device with lanes requires lanes,
 // shared_bytes and device. The others stay empty (UnitEntry).
 struct PackageUnit {
@@ -97,16 +105,14 @@ struct PackageProgram {
   std::vector<PackageStep> steps;      // by ascending call
   // The open sizes. Each is set by steps, or is a dimension of an input or a divisor of one.
   std::vector<ir::OpenSize> sizes;
+  std::vector<PackageUpdate> updates;  // by ascending call
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
 
 // The oldest version of the format that can hold the program.
-inline uint32_t VersionOf(const PackageProgram& program) {
-  if (!program.steps.empty()) return kStepsFormatVersion;
-  return program.sizes.empty() && program.defaults.empty() ? kPlainFormatVersion : kSizesFormatVersion;
-}
+uint32_t VersionFor(const PackageProgram& program);
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
 // and the number of arenas.

@@ -36,6 +36,7 @@ class ContentsBuilder {
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
     for (const graph::PlanStep& step : plan_.steps) AddStep(step);
     AddCopies();
+    for (const graph::PlanUpdate& update : plan_.updates) AddUpdate(update);
     return std::move(result_);
   }
 
@@ -236,6 +237,29 @@ class ContentsBuilder {
       result_.program.tensors[target].home = CopyHome(result_.program.tensors[source]);
       result_.program.copies.push_back({source, target});
     }
+  }
+
+  // Adds an update in place if the program works in the memory of this process alone, in the order of its calls, and if
+  // nothing reads the input's old value after the call.
+  void AddUpdate(const graph::PlanUpdate& update) {
+    PackageProgram& program = result_.program;
+    if (!plan_.steps.empty()) return;
+    if (program.arena_bytes.size() != 1 || FindCodeKind(program.units[0].kind)->has_lanes) return;
+    const TensorId input = TensorOf(update.input), output = TensorOf(update.output);
+    if (program.tensors[input].kind != TensorKind::kInput || program.tensors[output].kind != TensorKind::kOutput)
+      return;
+    const auto reads = [&](const PackageCall& call) {
+      return std::ranges::find(call.arguments, input) != call.arguments.end();
+    };
+    const auto copies = [&](const PackageCopy& copy) { return copy.source == input; };
+    if (std::any_of(program.calls.begin() + update.call + 1, program.calls.end(), reads)) return;
+    if (std::ranges::any_of(program.copies, copies)) return;
+    program.updates.push_back({.call = static_cast<uint32_t>(update.call),
+                               .input = input,
+                               .output = output,
+                               .rows = TensorOf(update.rows),
+                               .starts = update.starts < 0 ? kNoTensor : TensorOf(update.starts),
+                               .axis = static_cast<uint32_t>(update.axis)});
   }
 
   const graph::Plan& plan_;

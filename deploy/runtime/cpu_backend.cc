@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The back end of this machine's CPU: kernels are functions of shared objects, one for each unit, and are called on
 // memory of this process. They use inputs, outputs and constants in place; only the program's copies copy memory.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -94,9 +95,10 @@ class CpuBackend : public Backend {
 
  private:
   struct Call {
-    std::span<const HoneKernel> launches;  // a part of functions_
-    void* const* buffers;                  // points into buffers_
-    void* workspace;                       // in the arena; null if the kernel needs none
+    std::span<const HoneKernel> launches;          // a part of functions_
+    void* const* buffers;                          // points into buffers_
+    void* workspace;                               // in the arena; null if the kernel needs none
+    const package::UpdateEntry* update = nullptr;  // set if the call can update an input in place
   };
 
   void Place(uint32_t tensor, uint8_t* address) {
@@ -104,8 +106,50 @@ class CpuBackend : public Backend {
     for (const uint32_t argument : arguments_of_[tensor]) buffers_[argument] = address;
   }
 
-  static void Do(const Call& call, HoneParallel* parallel) {
+  void Do(const Call& call, HoneParallel* parallel) const {
+    if (call.update != nullptr && addresses_[call.update->input] == addresses_[call.update->output]) {
+      WriteRows(*call.update);
+      return;
+    }
     for (const HoneKernel launch : call.launches) launch(call.buffers, call.workspace, parallel);
+  }
+
+  // Where the rows of entry b of the batch begin along the axis.
+  int64_t StartOf(const package::UpdateEntry& update, uint64_t b) const {
+    if (update.starts == package::kNoTensor) return 0;
+    const uint64_t element = SizeOf(program_.tensors[update.starts].dtype);
+    if ((b + 1) * element > sizes_->Bytes(update.starts)) return 0;
+    const uint8_t* const place = addresses_[update.starts] + b * element;
+    int64_t wide = 0;
+    int32_t narrow = 0;
+    std::memcpy(element == sizeof wide ? static_cast<void*>(&wide) : &narrow, place, element);
+    return element == sizeof wide ? wide : narrow;
+  }
+
+  // Writes the rows of an update in place. Rows beyond either end of the axis are left out, as the kernel does.
+  void WriteRows(const package::UpdateEntry& update) const {
+    const std::span<const int64_t> shape = sizes_->Shape(update.output);
+    const uint64_t bytes = sizes_->Bytes(update.output);
+    if (bytes == 0) return;
+    const auto axis_extent = shape[update.axis];
+    uint64_t parts = 1;  // the products of the dimensions between the batch and the axis
+    for (uint32_t d = 1; d < update.axis; ++d) parts *= static_cast<uint64_t>(shape[d]);
+    const auto batch = static_cast<uint64_t>(shape[0]);
+    const uint64_t row_bytes = bytes / (batch * parts * static_cast<uint64_t>(axis_extent));
+    const uint64_t rows_bytes = sizes_->Bytes(update.rows) / (batch * parts);
+    const auto rows = static_cast<int64_t>(rows_bytes / row_bytes);
+    for (uint64_t b = 0; b < batch; ++b) {
+      const int64_t start = StartOf(update, b);
+      if (start >= axis_extent || start <= -rows) continue;
+      const int64_t first = std::max<int64_t>(start, 0), end = std::min(start + rows, axis_extent);
+      for (uint64_t part = b * parts; part < (b + 1) * parts; ++part) {
+        const uint8_t* const source = addresses_[update.rows] + part * rows_bytes;
+        uint8_t* const target = addresses_[update.output] + part * row_bytes * static_cast<uint64_t>(axis_extent);
+        std::memcpy(target + static_cast<uint64_t>(first) * row_bytes,
+                    source + static_cast<uint64_t>(first - start) * row_bytes,
+                    static_cast<uint64_t>(end - first) * row_bytes);
+      }
+    }
   }
 
   Fault FindKernels() {
@@ -127,6 +171,7 @@ class CpuBackend : public Backend {
       void* workspace = program_.Kernel(call).workspace_bytes > 0 ? arena_.data() + call.workspace_offset : nullptr;
       calls_.push_back({functions_[call.kernel], buffers_.data() + call.arguments, workspace});
     }
+    for (const package::UpdateEntry& update : program_.updates) calls_[update.call].update = &update;
     return {};
   }
 

@@ -130,6 +130,8 @@ int32_t hone_input_has_default(const HoneModel* model, size_t index) {
   return model->model->InputHasDefault(index) ? 1 : 0;
 }
 
+int64_t hone_updated_input(const HoneModel* model, size_t output) { return model->model->UpdatedInput(output); }
+
 HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count, const HonePort* outputs,
                             size_t output_count) {
   return Guard([&] {

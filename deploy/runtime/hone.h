@@ -138,6 +138,12 @@ HONE_API HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* s
  * not set the input. hone_set_input replaces it. 0 if the input has none, or if there is no such index. */
 HONE_API int32_t hone_input_has_default(const HoneModel* model, size_t index);
 
+/* The index of the input that the output updates: the output equals the input except for some rows, as a cache of keys
+ * and values equals that of the last token except for the rows of the new tokens. Such an output may be bound to the
+ * memory of that input (see hone_bind_output). A run then writes only these rows and copies nothing else. -1 if the
+ * output updates no input, if the program that runs cannot do so in place, or if there is no such output. */
+HONE_API int64_t hone_updated_input(const HoneModel* model, size_t output);
+
 /* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and shapes. HONE_OK
  * if all are equal, else HONE_INVALID_ARGUMENT with a text that names the first difference. HonePort::bytes is not
  * compared. A program that is made for one model, as with the header of `hone compile --header`, calls it once. */
@@ -168,7 +174,9 @@ HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* vie
  * Errors: HONE_INVALID_ARGUMENT (index, type, shape, gaps, alignment, null data, memory of another device).
  *
  * Overlap: memory bound to an output must not overlap another output, an input, or the model's own buffer of an input.
- * hone_run checks it, not the binding, so that two ports can exchange their memory.
+ * One exception: an output may be in the very place of the input that it updates (hone_updated_input). After the run,
+ * the input has the output's value. hone_run checks overlaps, not the binding, so that two ports can exchange their
+ * memory.
  *
  * CPU kernels may load from up to 256 KiB before and behind an input, and ignore the values. Such a load never faults,
  * but it is slow if no page is mapped there. Therefore bind memory from the middle of a larger allocation, or let

@@ -106,6 +106,21 @@ bool Model::InputHasDefault(size_t index) const {
                      [&](const package::CopyEntry& copy) { return copy.target == program_->inputs[index]; });
 }
 
+int64_t Model::UpdatedInput(size_t output) const {
+  if (output >= program_->outputs.size()) return -1;
+  for (const package::UpdateEntry& update : program_->updates) {
+    if (update.output == program_->outputs[output]) return static_cast<int64_t>(PositionOf(update.input));
+  }
+  return -1;
+}
+
+bool Model::IsUpdatedInPlace(uint32_t output, uint32_t input) const {
+  return addresses_[output] == addresses_[input] &&
+         std::any_of(program_->updates.begin(), program_->updates.end(), [&](const package::UpdateEntry& update) {
+           return update.output == output && update.input == input;
+         });
+}
+
 // A program that cannot be loaded is passed over, because memory or a driver may be missing for this one and not for
 // the next. Only a damaged program ends the search: then the rest of the file cannot be trusted.
 Fault Model::LoadProgram(int threads, const BackendLoader& loader) {
@@ -284,6 +299,7 @@ Fault Model::CheckDisjoint(uint32_t output, uint32_t other) const {
   // The model's own buffer of a bound input counts, too, because hone_set_input writes to it and ends the binding.
   const bool is_input = entry.kind == TensorKind::kInput;
   if (output == other || !(overlaps(addresses_[other]) || (is_input && overlaps(OwnAddress(other))))) return {};
+  if (is_input && IsUpdatedInPlace(output, other)) return {};
   return InvalidArgument("output '" + std::string(program_->Text(written.name)) + "' overlaps the memory of '" +
                          std::string(program_->Text(entry.name)) + "'; bind other memory to one of them");
 }

@@ -38,7 +38,8 @@ class Model {
   // hone.h with the same names.
   Fault InputPort(size_t index, HonePort* port) const;
   Fault OutputPort(size_t index, HonePort* port) const;
-  bool InputHasDefault(size_t index) const;  // false if there is no such input
+  bool InputHasDefault(size_t index) const;   // false if there is no such input
+  int64_t UpdatedInput(size_t output) const;  // -1 if there is none
   // OK if the model has these ports. InvalidArgument names the first difference.
   Fault CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const;
   // The smallest and largest extents of an input; `room` extents are written to each.
@@ -90,6 +91,8 @@ class Model {
   // The fault of a shape that does not fit. what: the start of its text.
   Fault WrongShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const;
   void SetShape(size_t index, std::span<const int64_t> shape);  // of an input; the shape must fit
+  // Whether the output and the input are in one place, and the program updates the one to the other in place.
+  bool IsUpdatedInPlace(uint32_t output, uint32_t input) const;
   Fault CheckDisjoint(uint32_t output, uint32_t other) const;
   Fault CheckReadyToRun();
 

@@ -18,9 +18,9 @@
 // Steps come between calls: they give sizes their values, copy tensors, and decide with which call the run goes on.
 //
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
-// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if it has
-// no steps, and version 3 if no dimension is open and no input has a default value, either. Readers also accept version
-// 2, whose programs have one unit (ManifestHeader2).
+// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if it has no
+// steps and no call can update an input in place, and version 3 if also no dimension is open and no input has a default
+// value. Readers also accept version 2, whose programs have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -42,7 +42,7 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
 inline constexpr uint32_t kFormatVersion = 5;        // the newest
-inline constexpr uint32_t kStepsFormatVersion = 5;   // of written files with steps
+inline constexpr uint32_t kStepsFormatVersion = 5;   // of written files with steps or updates
 inline constexpr uint32_t kSizesFormatVersion = 4;   // of written files with open sizes or default values
 inline constexpr uint32_t kPlainFormatVersion = 3;   // of other written files
 inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
@@ -113,11 +113,11 @@ struct ManifestHeader {
                         // the element of `shapes` is its largest value
   TableRef size_arguments;  // uint32_t, numbers of values: those that kernels take
   TableRef steps;           // StepEntry, by ascending call
+  TableRef updates;         // UpdateEntry, by ascending call
 };
 
-// The start of the manifest section in earlier formats: ManifestHeader without its last five tables, or its last one.
-inline constexpr size_t kManifestHeader3Bytes = 208;
-inline constexpr size_t kManifestHeader4Bytes = 272;
+// The start of the manifest section in earlier formats: ManifestHeader without its last six tables, or the last two.
+inline constexpr size_t kManifestHeader3Bytes = 208, kManifestHeader4Bytes = 272;
 
 // The start of the manifest section in format 2. The program has one unit and one home. Its tables have the same
 // elements, except that `kernels` has TextRef.
@@ -211,6 +211,19 @@ struct BorderEntry {
   uint32_t call;    // index in `calls`
 };
 
+// A call whose output equals an input except for some rows, as a cache of keys equals that of the last token except for
+// one row. If both are in one place, the runtime writes these rows instead of running the call. The program has one
+// home, which is in this process. After the call nothing reads the input.
+struct UpdateEntry {
+  uint32_t call;    // index in `calls`; reads `input`, `rows` and `starts`, and writes only `output`
+  uint32_t input;   // tensor id of an input: [batch, ...]
+  uint32_t output;  // tensor id of an output of the same type and shape
+  uint32_t rows;    // tensor id: the rows to write, compact, of the output's type; fewer along the axis
+  uint32_t starts;  // tensor id: where the rows begin along the axis, an i32 or i64 per entry of the batch; kNoTensor:
+                    // 0. Rows beyond either end are not written.
+  uint32_t axis;    // dimension of the output, at least 1
+};
+
 // An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls. Or
 // the default value of an input, which a run need not set: a constant that is copied when the file is loaded.
 struct CopyEntry {
@@ -218,10 +231,10 @@ struct CopyEntry {
   uint32_t target;  // tensor id of an output, or (since version 4) of an input, of the same size
 };
 
-static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 288 &&
+static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 304 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
-              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(StepEntry) == 24);
+              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(StepEntry) == 24 && sizeof(UpdateEntry) == 24);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {

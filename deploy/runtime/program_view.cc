@@ -24,6 +24,7 @@ using package::TensorEntry;
 using package::TensorKind;
 using package::TextRef;
 using package::UnitEntry;
+using package::UpdateEntry;
 
 // Whether [offset, offset + count) lies in [0, limit), without overflow.
 bool Inside(uint64_t offset, uint64_t count, uint64_t limit) { return offset <= limit && count <= limit - offset; }
@@ -53,6 +54,7 @@ class ManifestReader {
     HONE_RETURN_IF_FAULT(Table(manifest.extents, "extents", &view_.extents));
     HONE_RETURN_IF_FAULT(Table(manifest.size_arguments, "sizes of calls", &view_.size_arguments));
     HONE_RETURN_IF_FAULT(Table(manifest.steps, "steps of the run", &view_.steps));
+    HONE_RETURN_IF_FAULT(Table(manifest.updates, "updates", &view_.updates));
     HONE_RETURN_IF_FAULT(SharedTables(manifest));
     HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels_));
     HONE_RETURN_IF_FAULT(Table(manifest.borders, "borders", &view_.borders));
@@ -382,6 +384,37 @@ class ManifestReader {
     return {};
   }
 
+  // Checks that rows can be written in place: to which tensors, and that nothing reads the input's old value
+  // afterwards.
+  Fault CheckUpdates() const {
+    if (!view_.updates.empty() && !view_.steps.empty()) return Bad("an update in place in a program with steps");
+    if (!view_.updates.empty() && (view_.homes.size() != 1 || view_.homes[0].has_lanes)) {
+      return Bad("an update in place in a program that works in several homes, or on a device");
+    }
+    const std::vector<size_t> last_reads = view_.updates.empty() ? std::vector<size_t>() : LastReads();
+    for (size_t i = 0; i < view_.updates.size(); ++i) {
+      const UpdateEntry& update = view_.updates[i];
+      const std::string which = Numbered("update", i);
+      if (update.call >= view_.calls.size() || (i > 0 && update.call <= view_.updates[i - 1].call)) {
+        return Bad(which + " is of a call that is not there, or out of order");
+      }
+      HONE_RETURN_IF_FAULT(CheckUpdatedTensors(update, which));
+      if (Uses(update.call, BufferRole::kOutput) != std::vector<uint32_t>{update.output}) {
+        return Bad(which + " does not have its call's only output");
+      }
+      const std::vector<uint32_t> reads = Uses(update.call, BufferRole::kInput);
+      for (const uint32_t id : {update.input, update.rows, update.starts}) {
+        const bool is_read = std::ranges::find(reads, id) != reads.end();
+        const bool is_fixed = id == package::kNoTensor || view_.tensors[id].kind == TensorKind::kConstant;
+        if (!is_read && !is_fixed) return Bad(which + " uses a tensor that its call does not read");
+      }
+      if (last_reads[update.input] != update.call) return Bad(which + " is of an input that is read later");
+      const auto copied = [&](const CopyEntry& copy) { return copy.source == update.input; };
+      if (std::ranges::any_of(view_.copies, copied)) return Bad(which + " is of an input that is copied later");
+    }
+    return {};
+  }
+
  private:
   Fault Bad(const std::string& text) const { return BadPackage(where_ + text); }
 
@@ -482,6 +515,52 @@ class ManifestReader {
     return Bad(which + " has a tensor for a slice of its workspace");
   }
 
+  // The tensors of that role among the call's arguments.
+  std::vector<uint32_t> Uses(size_t call, BufferRole role) const {
+    const std::span<const uint32_t> arguments = view_.Arguments(view_.calls[call]);
+    std::vector<uint32_t> uses;
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      const KernelBuffer& buffer = view_.Kernel(view_.calls[call]).buffers[a];
+      if (buffer.role == role && buffer.used) uses.push_back(arguments[a]);
+    }
+    return uses;
+  }
+
+  // Per tensor: the last call that reads it; 0 also if none does.
+  std::vector<size_t> LastReads() const {
+    std::vector<size_t> last(view_.tensors.size(), 0);
+    for (size_t call = 0; call < view_.calls.size(); ++call) {
+      for (const uint32_t id : Uses(call, BufferRole::kInput)) last[id] = call;
+    }
+    return last;
+  }
+
+  Fault CheckUpdatedTensors(const UpdateEntry& update, const std::string& which) const {
+    const auto exists = [&](uint32_t id) { return id < view_.tensors.size(); };
+    const bool has_starts = update.starts != package::kNoTensor;
+    if (!exists(update.input) || !exists(update.output) || !exists(update.rows) ||
+        (has_starts && !exists(update.starts))) {
+      return Bad(which + " uses a tensor that is not there");
+    }
+    const TensorEntry &input = view_.tensors[update.input], &output = view_.tensors[update.output];
+    if (input.kind != TensorKind::kInput || output.kind != TensorKind::kOutput || input.dtype != output.dtype ||
+        !SameSizes(input, output) || view_.tensors[update.rows].dtype != output.dtype) {
+      return Bad(which + " does not lead from an input to an output of its type and shape");
+    }
+    if (update.axis < 1 || update.axis >= output.rank) return Bad(which + " has no axis");
+    if (!has_starts) return {};
+    const TensorEntry& starts = view_.tensors[update.starts];
+    const bool integers = starts.dtype == DType::kInt32 || starts.dtype == DType::kInt64;
+    return integers ? Fault{} : Bad(which + " does not begin at integers");
+  }
+
+  // Whether both have the same shape at all sizes.
+  bool SameSizes(const TensorEntry& a, const TensorEntry& b) const {
+    if (!std::ranges::equal(view_.Shape(a), view_.Shape(b))) return false;
+    return view_.extents.empty() ||
+           std::ranges::equal(view_.extents.subspan(a.shape, a.rank), view_.extents.subspan(b.shape, b.rank));
+  }
+
   template <typename T>
   Fault Table(TableRef ref, const char* what, std::span<const T>* table) const {
     if (ref.offset % 8 != 0 || ref.count > std::numeric_limits<uint32_t>::max() ||
@@ -554,6 +633,7 @@ Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, con
   HONE_RETURN_IF_FAULT(reader.CheckBorders());
   HONE_RETURN_IF_FAULT(reader.SplitCopies());
   HONE_RETURN_IF_FAULT(reader.CheckCopies());
+  HONE_RETURN_IF_FAULT(reader.CheckUpdates());
   reader.FillHomes();
   *view = std::move(result);
   return {};

@@ -59,6 +59,7 @@ struct ProgramView {
   std::span<const uint32_t> extents;  // one per element of `shapes`, or empty
   std::span<const uint32_t> size_arguments;
   std::span<const package::StepEntry> steps;
+  std::span<const package::UpdateEntry> updates;
 
   std::string_view Text(package::TextRef text) const { return {strings.data() + text.offset, text.bytes}; }
   // The largest shape.

@@ -52,6 +52,7 @@ struct OpenModel {
   std::map<std::string, std::vector<Dimension>> inputs;
   std::function<void(ModelBuilder&)> build;  // adds the inputs, nodes and outputs
   std::vector<Sizes> sizes;
+  bool has_loops = false;  // which run on CPUs only
 };
 
 void PrintTo(const OpenModel& model, std::ostream* out) { *out << model.name; }
@@ -170,7 +171,29 @@ OpenModel Recurrences() {
           {{{"length", 40}, {"batch", 3}},
            {{"length", 1}, {"batch", 1}},
            {{"length", 7}, {"batch", 2}},
-           {{"length", 39}, {"batch", 1}}}};
+           {{"length", 39}, {"batch", 1}}},
+          /*has_loops=*/true};
+}
+
+// Products with weights of 4 bits, of any number of rows.
+OpenModel PackedWeights() {
+  return {"packed_weights",
+          {{"x", {{"rows", {1, 40}}, Fixed(64)}}},
+          [](ModelBuilder& b) {
+            const auto product = [&](const std::string& x, int64_t inputs, int64_t outputs) {
+              const int64_t blocks = inputs / 32;
+              const std::string weights = b.Bytes({outputs, blocks, 16}, onnx::TensorProto::UINT8, 0, 255);
+              const std::string zeros = b.Bytes({outputs * ((blocks + 1) / 2)}, onnx::TensorProto::UINT8, 0, 255);
+              const std::string y =
+                  b.Node("MatMulNBits", {x, weights, b.Uniform({outputs * blocks}, 0.01, 0.03), zeros},
+                         {{"K", inputs}, {"N", outputs}, {"bits", int64_t{4}}, {"block_size", int64_t{32}}});
+              b.last_node().set_domain("com.microsoft");
+              return y;
+            };
+            const std::string x = b.Node("Relu", {product(b.Input("x", {-1, 64}), 64, 96)});
+            b.Output(b.Node("Add", {product(x, 96, 35), b.Uniform({35}, -0.1, 0.1)}));
+          },
+          {{{"rows", 40}}, {{"rows", 1}}, {{"rows", 6}}, {{"rows", 39}}, {{"rows", 2}}, {{"rows", 13}}}};
 }
 
 // A row-major f32 tensor with its memory.
@@ -233,6 +256,7 @@ class OpenSizes : public ::testing::TestWithParam<OpenModel> {
       std::printf("[SKIP] %s\n", reason.c_str());
       GTEST_SKIP() << reason;
     }
+    if (GetParam().has_loops && options.target.kind != target::Kind::kCpu) GTEST_SKIP() << "loops are for CPUs";
     ModelBuilder builder(GetParam().name, 17);
     GetParam().build(builder);
     onnx::ModelProto& model = builder.mutable_model();
@@ -382,7 +406,8 @@ TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OpenSizes,
-                         ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), Recurrences()),
+                         ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), PackedWeights(),
+                                           Recurrences()),
                          [](const auto& info) { return info.param.name; });
 
 class SharedSize : public OpenSizes {};
