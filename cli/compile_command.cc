@@ -193,6 +193,7 @@ absl::Status Compile(const CompileOptions& options) {
     const absl::Status package = CheckNotAnInput(options.output, {external});
     return package.ok() ? CheckNotAnInput(options.header, {external}) : package;
   };
+  HONE_RETURN_IF_ERROR(AddDefaultRanges(options.model.models.front(), import));
   HONE_ASSIGN_OR_RETURN(std::vector<package::KernelOptions> targets, Targets(options));
   ProgressLine line;
   ShowKernels(line, targets);

@@ -23,7 +23,9 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/shape_text.h"
+#include "compiler/graph/check_onnx.h"
 #include "deploy/runtime/dtype.h"
+#include "fmt/ranges.h"
 
 namespace hone::cli {
 namespace {
@@ -67,8 +69,10 @@ void ModelOptions::AddOptionalTo(CLI::App* command, Count target_count) {
 
 void ModelOptions::AddInputsTo(CLI::App* command) {
   command
-      ->add_option("--shape", shapes,
-                   "shape of an input, if the model leaves it open: name=1,3,224,224; may be repeated")
+      ->add_option(
+          "--shape", shapes,
+          "shape of an input that the model leaves open: name=1,3,224,224, or name=1..8,3,224,224 with a range; may "
+          "be repeated")
       ->expected(1)
       ->take_all();
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
@@ -193,6 +197,16 @@ absl::StatusOr<package::Placement> ModelOptions::PlacementOn(const std::vector<t
     }
   }
   return placement;
+}
+
+absl::Status AddDefaultRanges(const std::string& path, graph::ImportOptions& import) {
+  HONE_ASSIGN_OR_RETURN(graph::OpenRanges open, graph::ChooseOpenRanges(path, import));
+  import.ranges = std::move(open.ranges);
+  if (!open.shapes.empty()) {
+    PrintMessage(fmt::format("{} leaves dimensions open; they get ranges, which --shape changes: --shape {}\n", path,
+                             fmt::join(open.shapes, " --shape ")));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<target::Target>> ParseTargetList(std::string_view text) {

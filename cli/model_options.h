@@ -59,6 +59,10 @@ struct ModelOptions {
   void AddInputsTo(CLI::App* command);
 };
 
+// Adds ranges for the dimensions that the model at `path` and the options leave open (graph::ChooseOpenRanges), and
+// prints them.
+absl::Status AddDefaultRanges(const std::string& path, graph::ImportOptions& import);
+
 // Parses targets joined by '+', as in "opencl + cpu -mattr=+avx2". A '+' separates two targets only if the first word
 // of one follows it. InvalidArgument: one of them is unknown, or two are equal.
 absl::StatusOr<std::vector<target::Target>> ParseTargetList(std::string_view text);

@@ -3,16 +3,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/status.h"
+#include "compiler/graph/check_onnx.h"
 #include "compiler/graph/plan.h"
 #include "deploy/package/compile_kernels.h"
+#include "fmt/ranges.h"
 
 namespace hone::cli {
 
 namespace {
 
+// Kernels are measured at numbers, so a workload with open sizes cannot be tuned. The error names shapes that can be.
+absl::Status CheckFixed(graph::ImportOptions import, const std::string& path) {
+  std::vector<std::string> numbers;
+  for (auto& [name, shape] : import.shapes) {
+    const bool is_fixed = std::ranges::all_of(shape, [](const graph::DimRange& d) { return d.min == d.max; });
+    for (graph::DimRange& dimension : shape) dimension = dimension.max;
+    std::vector<std::string> extents;
+    for (const graph::DimRange& dimension : shape) extents.push_back(graph::Print(dimension));
+    if (!is_fixed) numbers.push_back(fmt::format("{}={}", name, fmt::join(extents, ",")));
+  }
+  HONE_ASSIGN_OR_RETURN(const graph::OpenRanges open, graph::ChooseOpenRanges(path, import));
+  numbers.insert(numbers.end(), open.numbers.begin(), open.numbers.end());
+  if (numbers.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(fmt::format(
+      "{}: a dimension is open, and kernels are tuned for numbers only; give numbers, for example with --shape {}",
+      path, fmt::join(numbers, " --shape ")));
+}
+
 absl::StatusOr<graph::Plan> PlanOf(const ModelOptions& model, const std::string& path, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
+  HONE_RETURN_IF_ERROR(CheckFixed(import, path));
   return graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers));
 }
 
@@ -33,22 +56,9 @@ std::vector<ModelWorkload> CalledWorkloads(const graph::Plan& plan, const Takes&
 
 }  // namespace
 
-namespace {
-
-// Kernels are measured at numbers: a workload with open sizes cannot be tuned.
-absl::Status CheckFixed(const graph::Plan& plan, const std::string& path) {
-  if (plan.sizes.empty()) return absl::OkStatus();
-  return absl::UnimplementedError(
-      fmt::format("{}: the dimension '{}' is a range; kernels are tuned for numbers only: give --shape with numbers",
-                  path, plan.sizes.front().name));
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model, const std::string& path,
                                                        const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, target));
-  HONE_RETURN_IF_ERROR(CheckFixed(plan, path));
   return CalledWorkloads(plan, [](size_t) { return true; });
 }
 
@@ -56,7 +66,6 @@ absl::StatusOr<std::vector<std::vector<ModelWorkload>>> WorkloadsByUnit(const Mo
                                                                         const std::string& path,
                                                                         const std::vector<target::Target>& units) {
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, units.front()));
-  HONE_RETURN_IF_ERROR(CheckFixed(plan, path));
   package::KernelOptions options = {.target = units.front(), .lookup = nullptr};
   for (size_t i = 1; i < units.size(); ++i) options.other_units.push_back({units[i], nullptr});
   HONE_ASSIGN_OR_RETURN(options.placement, model.PlacementOn(units));

@@ -241,7 +241,7 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   EXPECT_THAT(text.output, HasSubstr("nodes: node_of_a, node_of_b\n"));
   EXPECT_THAT(text.output, HasSubstr("'axis' is similar"));
   EXPECT_THAT(text.output, HasSubstr("  'batch': dimension 0 of 'x'\n"));
-  EXPECT_THAT(text.output, HasSubstr("--shape x=1,4\n"));
+  EXPECT_THAT(text.output, HasSubstr("--shape x=1..8,4\n"));
   const CommandResult printed = Hone("check {gaps.onnx} --json 2>/dev/null");
   const json document = json::parse(printed.output);
   EXPECT_EQ(document["fine"], false);
@@ -253,6 +253,32 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   const CommandResult compiled = Hone("compile {gaps.onnx} -o {gaps.hone} --shape x=2,4");
   EXPECT_EQ(compiled.exit_code, 1);
   EXPECT_THAT(compiled.output, HasSubstr("gaps.onnx: 3 problems:\n"));
+}
+
+TEST_F(CommandsTest, OpenDimensionsGetRangesThatCompilePrints) {
+  graph::GraphBuilder b;
+  b.Input("ids", graph::Dims({graph::Dim("batch"), graph::Dim("sequence")})).Node("Relu", {"ids"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("open.onnx"), b.Model());
+  const CommandResult compiled = Hone("compile {open.onnx} -o {open.hone}");
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.output;
+  EXPECT_THAT(compiled.output, HasSubstr("they get ranges, which --shape changes: --shape ids=1..8,1..512\n"));
+  EXPECT_EQ(Hone("bench {open.hone} --seconds 0.01 --shape ids=7,511").exit_code, 0);
+  EXPECT_EQ(Hone("bench {open.hone} --seconds 0.01 --shape ids=9,511").exit_code, 1);
+  const CommandResult checked = Hone("check {open.onnx}");
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_THAT(checked.output, HasSubstr("  without --shape, compile takes --shape ids=1..8,1..512\n"));
+}
+
+TEST_F(CommandsTest, TuneOfOpenDimensionsNamesNumbers) {
+  graph::GraphBuilder b;
+  b.Input("ids", graph::Dims({graph::Dim("batch"), graph::Dim("sequence")})).Node("Relu", {"ids"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("open.onnx"), b.Model());
+  const CommandResult open = Hone("tune {open.onnx} --records {open.db}");
+  EXPECT_EQ(open.exit_code, 1);
+  EXPECT_THAT(open.output, HasSubstr("give numbers, for example with --shape ids=1,64\n"));
+  const CommandResult ranges = Hone("tune {open.onnx} --records {open.db} --shape ids=1..4,7");
+  EXPECT_EQ(ranges.exit_code, 1);
+  EXPECT_THAT(ranges.output, HasSubstr("give numbers, for example with --shape ids=4,7\n"));
 }
 
 TEST_F(CommandsTest, CheckOfAModelWithoutProblems) {
