@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/plan.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/fuse.h"
+#include "compiler/graph/graph_edit.h"
 #include "compiler/graph/kernel.h"
 #include "compiler/graph/onnx_import.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/pipeline.h"
-#include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
 
 class PlanBuilder {
  public:
-  explicit PlanBuilder(const Graph& graph) : graph_(graph), tensors_(graph.values.size(), -1) {}
+  // The nodes from number `views_end` on become kernels of their own, although they are views.
+  PlanBuilder(const Graph& graph, size_t views_end)
+      : graph_(graph), views_end_(views_end), tensors_(graph.values.size(), -1) {}
 
   absl::StatusOr<Plan> Run() {
     plan_.sizes = graph_.sizes;
     for (ValueId id : graph_.inputs) plan_.inputs.push_back(TensorOf(id));
     for (const auto& [id, data] : graph_.defaults) plan_.defaults[TensorOf(id)] = data;
-    for (const Node& node : graph_.nodes) {
+    for (size_t i = 0; i < views_end_; ++i) {
+      const Node& node = graph_.nodes[i];
       if (IsView(node)) alias_source_[node.outputs[0]] = node.inputs[0];
     }
     HONE_ASSIGN_OR_RETURN(std::vector<Cluster> clusters, Fuse(graph_));
+    for (size_t i = views_end_; i < graph_.nodes.size(); ++i) clusters.push_back({{static_cast<int>(i)}, "sizes"});
     for (const Cluster& cluster : clusters) HONE_RETURN_IF_ERROR(AddCall(cluster));
-    HONE_RETURN_IF_ERROR(AddOutputs());
+    AddOutputs();
     return std::move(plan_);
   }
 
@@ -76,15 +81,9 @@ class PlanBuilder {
 
   // Gives every graph output a tensor with the model's name. If the value is an input, a constant or already an output,
   // that tensor is an alias.
-  absl::Status AddOutputs() {
+  void AddOutputs() {
     std::set<TensorId> named(plan_.inputs.begin(), plan_.inputs.end());
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      if (graph_.values[graph_.outputs[i]].elements != nullptr) {
-        return absl::UnimplementedError(
-            fmt::format("output '{}' consists of open sizes, which is not supported; remove it from the model, or give "
-                        "fixed shapes with --shape",
-                        graph_.output_names[i]));
-      }
       TensorId id = TensorOf(graph_.outputs[i]);
       if (plan_.tensors[id].data != nullptr || !named.insert(id).second) {
         id = AddTensor({.name = {}, .type = plan_.tensors[id].type, .data = nullptr, .alias_of = Root(id)});
@@ -92,19 +91,39 @@ class PlanBuilder {
       plan_.tensors[id].name = graph_.output_names[i];
       plan_.outputs.push_back(id);
     }
-    return absl::OkStatus();
   }
 
   const Graph& graph_;
+  const size_t views_end_;
   Plan plan_;
   std::vector<TensorId> tensors_;            // per value; -1 if it has none yet
   std::map<ValueId, ValueId> alias_source_;  // per view output: the value it is a view of
   std::map<std::string, int> workloads_;     // workload index by digest
 };
 
+// Adds an Identity for each output whose elements are open sizes. These nodes become kernels that write the elements.
+absl::Status WriteSizes(Graph& graph) {
+  std::map<ValueId, ValueId> written;
+  for (ValueId& output : graph.outputs) {
+    if (graph.values[output].elements == nullptr) continue;
+    const auto [copy, added] = written.try_emplace(output, kAbsent);
+    if (added) {
+      HONE_ASSIGN_OR_RETURN(copy->second, AddOp(graph, "Identity", {output}));
+    }
+    output = copy->second;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<Plan> BuildPlan(const Graph& graph) { return PlanBuilder(graph).Run(); }
+absl::StatusOr<Plan> BuildPlan(const Graph& graph) {
+  const auto is_sizes = [&](ValueId id) { return graph.values[id].elements != nullptr; };
+  if (std::ranges::none_of(graph.outputs, is_sizes)) return PlanBuilder(graph, graph.nodes.size()).Run();
+  Graph written = graph;
+  HONE_RETURN_IF_ERROR(WriteSizes(written));
+  return PlanBuilder(written, graph.nodes.size()).Run();
+}
 
 absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options, const target::Target& target,
                                const PassOptions<Graph>& passes) {

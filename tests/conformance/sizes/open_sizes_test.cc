@@ -142,6 +142,21 @@ OpenModel Pyramid() {
            {{"batch", 1}, {"height", 36}, {"width", 20}}}};
 }
 
+// Outputs that consist of open sizes: no node of the model computes their elements.
+OpenModel ShapesAsOutputs() {
+  return {"shapes_as_outputs",
+          {{"x", {kBatch, kLength, Fixed(2)}}},
+          [](ModelBuilder& b) {
+            const std::string x = b.Input("x", {-1, 40, 2});
+            const std::string shape = b.Node("Cast", {b.Node("Shape", {x})}, {{"to", int64_t{1}}});
+            b.Output(shape);
+            b.Output(b.Node("Cast", {b.Node("Size", {x})}, {{"to", int64_t{1}}}));
+            b.Output(b.Node("Mul", {shape, b.Scalar(0.5F)}));
+            b.Output(b.Node("Relu", {x}));
+          },
+          {{{"batch", 3}, {"length", 40}}, {{"batch", 1}, {"length", 1}}, {{"batch", 2}, {"length", 17}}}};
+}
+
 // A row-major f32 tensor with its memory.
 struct Floats {
   Extents shape;
@@ -318,7 +333,8 @@ TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OpenSizes, ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid()),
+INSTANTIATE_TEST_SUITE_P(Models, OpenSizes,
+                         ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), ShapesAsOutputs()),
                          [](const auto& info) { return info.param.name; });
 
 class SharedSize : public OpenSizes {};
