@@ -106,7 +106,16 @@ struct Port {
   const PackageTensor* tensor;  // owned by the program
   std::string member;           // "input_image"
   std::string constant;         // "kInputImage"
-  int64_t elements = 1;
+  int64_t elements = 1;         // of the largest shape
+
+  size_t rank() const { return tensor->shape.size(); }
+  bool IsOpen() const { return !tensor->extents.empty(); }
+  // The smallest extents.
+  std::vector<int64_t> Least() const {
+    std::vector<int64_t> least = tensor->shape;
+    for (size_t d = 0; d < tensor->extents.size(); ++d) least[d] = tensor->extents[d].min();
+    return least;
+  }
 };
 
 // `name` as it can be shown in a C++ comment: '?' replaces quotes, backslashes and control characters.
@@ -142,8 +151,37 @@ std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<Tenso
   return ports;
 }
 
+// "[1..8, 3]"
+std::string RangeText(const Port& port) {
+  std::vector<std::string> texts;
+  const std::vector<int64_t> least = port.Least();
+  for (size_t d = 0; d < least.size(); ++d) {
+    const int64_t most = port.tensor->shape[d];
+    texts.push_back(least[d] == most ? std::to_string(most) : fmt::format("{}..{}", least[d], most));
+  }
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+// The declarations of the shapes and the size of a port with open dimensions.
+std::string OpenConstants(const Port& port, std::string_view direction) {
+  const PackageTensor& tensor = *port.tensor;
+  const bool is_input = tensor.kind == TensorKind::kInput;
+  std::string text =
+      fmt::format("  // {} \"{}\": {}{}; {}\n", direction, Shown(tensor.name), Name(tensor.dtype), RangeText(port),
+                  is_input ? "each run may have another shape" : "the shape follows from the inputs");
+  if (is_input) {
+    text += fmt::format("  static constexpr std::array<int64_t, {}> {}Min = {{{}}};  // smallest extents\n",
+                        port.rank(), port.constant, fmt::join(port.Least(), ", "));
+  }
+  return text + fmt::format(
+                    "  static constexpr std::array<int64_t, {0}> {1}Shape = {{{2}}};  // largest extents\n"
+                    "  static constexpr size_t {1}Size = {3};  // elements of the largest shape\n",
+                    port.rank(), port.constant, fmt::join(tensor.shape, ", "), port.elements);
+}
+
 // The declarations of a port's shape and size.
 std::string Constants(const Port& port, std::string_view direction) {
+  if (port.IsOpen()) return OpenConstants(port, direction);
   const PackageTensor& tensor = *port.tensor;
   return fmt::format(
       "  // {0} \"{1}\": {2}{3}\n"
@@ -164,6 +202,52 @@ std::string Descriptions(const std::vector<Port>& ports) {
                     port.tensor->shape.size(), port.constant, SizeOf(type.dtype)));
   }
   return fmt::format("{}", fmt::join(descriptions, ","));
+}
+
+// The members that set the shape of an open input, or tell that of an open output.
+std::string ShapeMembers(const std::vector<Port>& inputs, const std::vector<Port>& outputs) {
+  std::string text;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].IsOpen()) continue;
+    text += fmt::format(
+        "  HoneStatus resize_{0}(const std::array<int64_t, {1}>& shape) {{\n"
+        "    return hone_resize(model_, {2}, shape.data(), {1});\n"
+        "  }}\n",
+        inputs[i].member, inputs[i].rank(), i);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].IsOpen()) continue;
+    text += fmt::format(
+        "  std::array<int64_t, {1}> shape_of_{0}() const {{\n"
+        "    std::array<int64_t, {1}> shape = {{}};\n"
+        "    DLTensor view;\n"
+        "    if (hone_get_output(model_, {2}, &view) != HONE_OK) return shape;\n"
+        "    for (size_t d = 0; d < shape.size(); ++d) shape[d] = view.shape[d];\n"
+        "    return shape;\n"
+        "  }}\n",
+        outputs[i].member, outputs[i].rank(), i);
+  }
+  if (text.empty()) return text;
+  return "\n  // The shape of an input for the next runs, within its range, and that of an output after a run; 0s "
+         "where no\n"
+         "  // package is loaded.\n" +
+         text;
+}
+
+// The end of the function that compares a package with the header.
+std::string Checks(const std::vector<Port>& inputs) {
+  const std::string ports = "hone_check_ports(model, inputs.data(), inputs.size(), outputs.data(), outputs.size())";
+  std::string text;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].IsOpen()) continue;
+    text += fmt::format(
+        "    if (status == HONE_OK) {{\n"
+        "      status = hone_check_input_range(model, {0}, {1}Min.data(), {1}Shape.data(), {2});\n"
+        "    }}\n",
+        i, inputs[i].constant, inputs[i].rank());
+  }
+  if (text.empty()) return fmt::format("    return {};\n", ports);
+  return fmt::format("    HoneStatus status = {};\n{}    return status;\n", ports, text);
 }
 
 // The header's text. Fill replaces the names in braces: {NAME} by the namespace, the others by text made from the
@@ -211,13 +295,12 @@ class Model {
 
   // Elements row by row; null where no package is loaded. Inputs are filled before Run and keep their values; outputs
   // are those of the last Run.
-{MEMBERS}
+{MEMBERS}{SHAPES}
  private:
   static HoneStatus Check(const HoneModel* model) {
     const std::array<HonePort, {INPUT_COUNT}> inputs = {{INPUTS}};
     const std::array<HonePort, {OUTPUT_COUNT}> outputs = {{OUTPUTS}};
-    return hone_check_ports(model, inputs.data(), inputs.size(), outputs.data(), outputs.size());
-  }
+{CHECKS}  }
   void* Input(size_t index) {
     DLTensor view;
     return model_ != nullptr && hone_get_input(model_, index, &view) == HONE_OK ? view.data : nullptr;
@@ -267,6 +350,8 @@ std::string CppHeader(const std::string& model_name, const PackageProgram& progr
   return Fill(kTemplate, {{"NAME", NamespaceName(model_name)},
                           {"CONSTANTS", constants},
                           {"MEMBERS", members},
+                          {"SHAPES", ShapeMembers(inputs, outputs)},
+                          {"CHECKS", Checks(inputs)},
                           {"INPUTS", Descriptions(inputs)},
                           {"INPUT_COUNT", std::to_string(inputs.size())},
                           {"OUTPUTS", Descriptions(outputs)},

@@ -118,6 +118,16 @@ HoneStatus hone_input_range(const HoneModel* model, size_t index, int64_t* min, 
   });
 }
 
+HoneStatus hone_check_input_range(const HoneModel* model, size_t index, const int64_t* min, const int64_t* max,
+                                  int32_t ndim) {
+  return Guard([&] {
+    if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");
+    if (ndim > 0 && (min == nullptr || max == nullptr)) return NullPointer(min == nullptr ? "min" : "max");
+    const auto rank = static_cast<size_t>(ndim);
+    return model->model->CheckInputRange(index, {min, rank}, {max, rank});
+  });
+}
+
 HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int32_t ndim) {
   return Guard([&] {
     if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");

@@ -129,18 +129,22 @@ HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* 
  * ndim must be that of the input. They are equal for a dimension that is not open.
  * hone_resize sets the shape of an input for the next run, without setting its value. It allocates nothing.
  * hone_set_input and hone_bind_input also set the shape, to that of the tensor.
- * Errors: HONE_INVALID_ARGUMENT (index, ndim, an extent out of range). Whether the inputs' shapes fit together is
- * checked by hone_run. */
+ * hone_check_input_range compares the range with min and max: HONE_OK if it is the same, else HONE_INVALID_ARGUMENT
+ * with a text that names both. A program that is made for one range calls it once. Errors: HONE_INVALID_ARGUMENT
+ * (index, ndim, an extent out of range). Whether the inputs' shapes fit together is checked by hone_run. */
 HONE_API HoneStatus hone_input_range(const HoneModel* model, size_t index, int64_t* min, int64_t* max, int32_t ndim);
+HONE_API HoneStatus hone_check_input_range(const HoneModel* model, size_t index, const int64_t* min, const int64_t* max,
+                                           int32_t ndim);
 HONE_API HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int32_t ndim);
 
 /* 1 if the input has a default value in the model: hone_load writes it into the model's own buffer, so that a run need
  * not set the input. hone_set_input replaces it. 0 if the input has none, or if there is no such index. */
 HONE_API int32_t hone_input_has_default(const HoneModel* model, size_t index);
 
-/* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and shapes. HONE_OK
- * if all are equal, else HONE_INVALID_ARGUMENT with a text that names the first difference. HonePort::bytes is not
- * compared. A program that is made for one model, as with the header of `hone compile --header`, calls it once. */
+/* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and largest shapes.
+ * The current shapes do not count. HONE_OK if all are equal, else HONE_INVALID_ARGUMENT with a text that names the
+ * first difference. HonePort::bytes is not compared. A program that is made for one model, as with the header of `hone
+ * compile --header`, calls it once. */
 HONE_API HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count,
                                      const HonePort* outputs, size_t output_count);
 

@@ -16,6 +16,7 @@ namespace {
 using package::TensorEntry;
 using package::TensorKind;
 
+constexpr char kMakeTogether[] = "; compile the package and the program's header of one model, together";
 constexpr DLDevice kCpu = {kDLCPU, 0};
 
 // Pinned memory (kDLCUDAHost) is memory of this process, too.
@@ -56,6 +57,16 @@ bool HasShape(const Given& given) {
 
 std::string PortText(const HonePort& port) {
   return "'" + std::string(port.name) + "' " + TypeText(port.dtype) + " " + ShapeText(ShapeOf(port));
+}
+
+// "[1..8, 3]", from as many smallest as largest extents.
+std::string ShapeRangeText(std::span<const int64_t> least, std::span<const int64_t> largest) {
+  std::string text = "[";
+  for (size_t d = 0; d < largest.size(); ++d) {
+    const std::string low = least[d] == largest[d] ? "" : std::to_string(least[d]) + "..";
+    text += (d == 0 ? "" : ", ") + low + std::to_string(largest[d]);
+  }
+  return text + "]";
 }
 
 // Whether two ranges of bytes have a common byte. An empty range overlaps nothing.
@@ -204,14 +215,15 @@ bool Model::FitsShape(uint32_t tensor, std::span<const int64_t> shape) const {
   return true;
 }
 
-Fault Model::WrongShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const {
+std::string Model::RangeText(uint32_t tensor) const {
   const std::span<const int64_t> largest = program_->Shape(program_->tensors[tensor]);
-  std::string wanted = "[";
-  for (size_t d = 0; d < largest.size(); ++d) {
-    const int64_t low = LeastExtent(tensor, d);
-    wanted += (d == 0 ? "" : ", ") + (low == largest[d] ? "" : std::to_string(low) + "..") + std::to_string(largest[d]);
-  }
-  return InvalidArgument(what + " " + ShapeText(shape) + ", the model wants " + wanted + "]");
+  std::vector<int64_t> least;
+  for (size_t d = 0; d < largest.size(); ++d) least.push_back(LeastExtent(tensor, d));
+  return ShapeRangeText(least, largest);
+}
+
+Fault Model::WrongShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const {
+  return InvalidArgument(what + " " + ShapeText(shape) + ", the model wants " + RangeText(tensor));
 }
 
 std::span<const int64_t> Model::ShapeOfPort(uint32_t tensor) const {
@@ -242,6 +254,14 @@ Fault Model::InputRange(size_t index, int64_t* min, int64_t* max, size_t room) c
     max[d] = executor_.sizes().MaxExtent(id, d);
   }
   return {};
+}
+
+Fault Model::CheckInputRange(size_t index, std::span<const int64_t> min, std::span<const int64_t> max) const {
+  HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
+  const std::string wanted = ShapeRangeText(min, max), found = RangeText(program_->inputs[index]);
+  if (wanted == found) return {};
+  return InvalidArgument("the range of input '" + std::string(PortOf(program_->inputs[index]).name) +
+                         "' of the package is " + found + ", this program is made for " + wanted + kMakeTogether);
 }
 
 Fault Model::Resize(size_t index, std::span<const int64_t> shape) {
@@ -311,20 +331,21 @@ Fault Model::OutputPort(size_t index, HonePort* port) const {
 }
 
 Fault Model::CheckPorts(std::span<const HonePort> wanted, std::span<const uint32_t> ids, const char* what) const {
-  const std::string advice = "; compile the package and the program's header of one model, together";
   if (wanted.size() != ids.size()) {
     return InvalidArgument("the number of " + std::string(what) + "s of the package is " + std::to_string(ids.size()) +
-                           ", this program is made for " + std::to_string(wanted.size()) + advice);
+                           ", this program is made for " + std::to_string(wanted.size()) + kMakeTogether);
   }
   for (size_t i = 0; i < ids.size(); ++i) {
     if (wanted[i].name == nullptr || !HasShape(wanted[i])) {
       return InvalidArgument(std::string(what) + " " + std::to_string(i) +
                              " of those to compare with has no name or no shape");
     }
-    const std::string found = PortText(PortOf(ids[i]));
+    HonePort largest = PortOf(ids[i]);
+    largest.shape = program_->Shape(program_->tensors[ids[i]]).data();
+    const std::string found = PortText(largest);
     if (found == PortText(wanted[i])) continue;
     return InvalidArgument(std::string(what) + " " + std::to_string(i) + " of the package is " + found +
-                           ", this program is made for " + PortText(wanted[i]) + advice);
+                           ", this program is made for " + PortText(wanted[i]) + kMakeTogether);
   }
   return {};
 }

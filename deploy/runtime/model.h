@@ -39,10 +39,12 @@ class Model {
   Fault InputPort(size_t index, HonePort* port) const;
   Fault OutputPort(size_t index, HonePort* port) const;
   bool InputHasDefault(size_t index) const;  // false if there is no such input
-  // OK if the model has these ports. InvalidArgument names the first difference.
+  // OK if the model has these ports, with these largest shapes. InvalidArgument names the first difference.
   Fault CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const;
   // The smallest and largest extents of an input; `room` extents are written to each.
   Fault InputRange(size_t index, int64_t* min, int64_t* max, size_t room) const;
+  // OK if these are the extents that InputRange gives. InvalidArgument says what differs.
+  Fault CheckInputRange(size_t index, std::span<const int64_t> min, std::span<const int64_t> max) const;
   Fault Resize(size_t index, std::span<const int64_t> shape);
   Fault SetInput(size_t index, const DLTensor& tensor);
   Fault InputView(size_t index, DLTensor* view);
@@ -87,6 +89,7 @@ class Model {
   size_t PositionOf(uint32_t input) const;
   int64_t LeastExtent(uint32_t tensor, size_t dimension) const;  // that a caller may give for a port's dimension
   bool FitsShape(uint32_t tensor, std::span<const int64_t> shape) const;
+  std::string RangeText(uint32_t tensor) const;  // "[1..8, 3]": the shapes that FitsShape takes
   // The fault of a shape that does not fit. what: the start of its text.
   Fault WrongShape(uint32_t tensor, std::span<const int64_t> shape, const std::string& what) const;
   void SetShape(size_t index, std::span<const int64_t> shape);  // of an input; the shape must fit

@@ -61,6 +61,9 @@ SizeValues::SizeValues(const ProgramView& program)
       given_(program.sizes.size(), 0),
       shapes_(program.shapes.begin(), program.shapes.end()),
       arguments_(program.size_arguments.size(), 0) {
+  for (size_t i = 0; i < program.sizes.size(); ++i) values_[i] = program.sizes[i].min;
+  Compute();
+  least_shapes_ = shapes_;
   for (size_t i = 0; i < program.sizes.size(); ++i) values_[i] = program.sizes[i].max;
   Compute();
 }
@@ -95,16 +98,7 @@ int64_t SizeValues::MaxExtent(uint32_t tensor, size_t dimension) const {
 }
 
 int64_t SizeValues::MinExtent(uint32_t tensor, size_t dimension) const {
-  const package::TensorEntry& entry = program_.tensors[tensor];
-  if (program_.extents.empty()) return MaxExtent(tensor, dimension);
-  const uint32_t value = program_.extents[entry.shape + dimension];
-  if (value == package::kFixedExtent) return MaxExtent(tensor, dimension);
-  for (size_t i = 0; i < program_.sizes.size(); ++i) {
-    const SizeEntry& size = program_.sizes[i];
-    const bool is_own = value == i || (size.tensor == tensor && size.dimension == dimension);
-    if (is_own) return size.min * (MaxExtent(tensor, dimension) / std::max<int64_t>(size.max, 1));
-  }
-  return 0;
+  return least_shapes_[program_.tensors[tensor].shape + dimension];
 }
 
 Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {

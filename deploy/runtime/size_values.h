@@ -32,7 +32,7 @@ class SizeValues {
   // The current extents of a tensor, and the bytes of a compact tensor of that shape.
   std::span<const int64_t> Shape(uint32_t tensor) const;
   uint64_t Bytes(uint32_t tensor) const;
-  // The smallest and the largest extent of a dimension of an input.
+  // The smallest and the largest extent of a dimension of an input, whose extents only grow with the sizes.
   int64_t MinExtent(uint32_t tensor, size_t dimension) const;
   int64_t MaxExtent(uint32_t tensor, size_t dimension) const;
   // What kernels read: ProgramView::size_arguments by value. The address never changes.
@@ -42,10 +42,11 @@ class SizeValues {
   void Compute();
 
   const ProgramView& program_;
-  std::vector<int64_t> values_;     // of the open sizes, then of the steps
-  std::vector<int64_t> given_;      // scratch of Set: new values of the open sizes
-  std::vector<int64_t> shapes_;     // per entry of ProgramView::shapes: its current value
-  std::vector<int64_t> arguments_;  // per entry of ProgramView::size_arguments
+  std::vector<int64_t> values_;        // of the open sizes, then of the steps
+  std::vector<int64_t> given_;         // scratch of Set: new values of the open sizes
+  std::vector<int64_t> least_shapes_;  // per entry of ProgramView::shapes: its value at the smallest sizes
+  std::vector<int64_t> shapes_;        // per entry of ProgramView::shapes: its current value
+  std::vector<int64_t> arguments_;     // per entry of ProgramView::size_arguments
 };
 
 }  // namespace hone::runtime

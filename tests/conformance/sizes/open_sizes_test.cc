@@ -313,6 +313,35 @@ TEST_P(OpenSizes, StateTheirRanges) {
   }
 }
 
+TEST_P(OpenSizes, AreComparedWithARangeWhateverTheShapeIs) {
+  std::vector<HonePort> inputs(hone_input_count(model_.get())), outputs(hone_output_count(model_.get()));
+  std::vector<Extents> shapes;
+  const auto keep = [&](HonePort& port) {
+    shapes.emplace_back(port.shape, port.shape + port.ndim);
+    port.shape = shapes.back().data();
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ASSERT_EQ(hone_input(model_.get(), i, &inputs[i]), HONE_OK);
+    keep(inputs[i]);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ASSERT_EQ(hone_output(model_.get(), i, &outputs[i]), HONE_OK);
+    keep(outputs[i]);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto rank = static_cast<size_t>(inputs[i].ndim);
+    Extents min(rank), max(rank);
+    ASSERT_EQ(hone_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_OK);
+    EXPECT_EQ(hone_resize(model_.get(), i, min.data(), inputs[i].ndim), HONE_OK);
+    EXPECT_EQ(hone_check_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_OK);
+    min[0] += 1;
+    EXPECT_EQ(hone_check_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_INVALID_ARGUMENT);
+    EXPECT_THAT(hone_error(), HasSubstr(fmt::format("the range of input '{}' of the package is [", inputs[i].name)));
+  }
+  EXPECT_EQ(hone_check_ports(model_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()), HONE_OK)
+      << hone_error();
+}
+
 TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
   for (size_t i = 0; i < hone_input_count(model_.get()); ++i) {
     HonePort port;
