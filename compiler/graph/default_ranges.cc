@@ -48,7 +48,8 @@ bool IsBatch(const RawInput& input, size_t d) {
   const std::vector<RawDimension>& dims = *input.shape;
   if (NameHas(dims[d], "batch") && !absl::StrContains(dims[d].symbol, "+")) return true;
   const bool other = std::ranges::any_of(dims, [](const RawDimension& dim) { return NameHas(dim, "batch"); });
-  const bool is_length = NameHas(dims[d], "seq") || NameHas(dims[d], "len") || NameHas(dims[d], "time");
+  constexpr std::string_view kLengths[] = {"seq", "len", "time", "frame", "token", "sample", "step"};
+  const bool is_length = std::ranges::any_of(kLengths, [&](std::string_view word) { return NameHas(dims[d], word); });
   return d == 0 && dims.size() > 1 && !other && !is_length;
 }
 
@@ -193,6 +194,10 @@ class RangeChooser {
     };
     Choice choice = choice_;
     for (choice.form = choice_.form + 1; choice.form < std::size(kForms); ++choice.form) {
+      if (Solves(choice, problem, &tried)) return take(choice);
+    }
+    choice = choice_;
+    while ((choice.max /= 2) >= kSizeMaxLeast) {
       if (Solves(choice, problem, &tried)) return take(choice);
     }
     const std::set<int64_t> candidates = CandidatesFor(problem);

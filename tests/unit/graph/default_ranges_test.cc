@@ -136,6 +136,18 @@ TEST_F(DefaultRanges, LargeImagesAreSmallerThanOthers) {
   EXPECT_THAT(ShapesOf(b), ElementsAre("image=1,512,1..256,1..256"));
 }
 
+TEST_F(DefaultRanges, ATableLimitsASum) {
+  GraphBuilder b;  // the rows of a table from the past on, as positions of new tokens
+  b.Input("x", Dims({Dim("batch"), Dim("sequence"), Dim(int64_t{4})}));
+  b.Input("past_keys", Dims({Dim("batch"), Dim("past"), Dim(int64_t{4})})).Floats("table", {512, 4}, Zeros(2048));
+  b.Node("Concat", {"past_keys", "x"}, {"keys"}, {Attr("axis", 1)}).Node("Shape", {"keys"}, {"shape"});
+  b.Node("Shape", {"past_keys"}, {"past_shape"}).Ints("axis0", {0}).Ints("one", {1}).Ints("two", {2});
+  b.Node("Slice", {"past_shape", "one", "two", "axis0"}, {"begin"});
+  b.Node("Slice", {"shape", "one", "two", "axis0"}, {"end"});
+  b.Node("Slice", {"table", "begin", "end", "axis0"}, {"rows"}).Node("Add", {"x", "rows"}, {"y"}).Output("y");
+  EXPECT_THAT(ShapesOf(b), ElementsAre("x=1..8,1..256,4", "past_keys=1..8,1..256,4"));
+}
+
 TEST_F(DefaultRanges, AProblemOfAllSizesIsNotTheirs) {
   GraphBuilder b;
   b.Input("x", Dims({Dim("batch"), Dim("n")})).Node("Spline", {"x"}, {"a"}).Node("Relu", {"x"}, {"y"});
