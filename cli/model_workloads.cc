@@ -33,47 +33,63 @@ absl::Status CheckFixed(graph::ImportOptions import, const std::string& path) {
       path, fmt::join(numbers, " --shape ")));
 }
 
-absl::StatusOr<graph::Plan> PlanOf(const ModelOptions& model, const std::string& path, const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
-  HONE_RETURN_IF_ERROR(CheckFixed(import, path));
-  return graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers));
+// One plan for each import of the model.
+absl::StatusOr<std::vector<graph::Plan>> PlansOf(const ModelOptions& model, const std::string& path,
+                                                 const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<graph::ImportOptions> imports, model.Imports());
+  std::vector<graph::Plan> plans;
+  for (const graph::ImportOptions& import : imports) {
+    HONE_RETURN_IF_ERROR(CheckFixed(import, path));
+    HONE_ASSIGN_OR_RETURN(
+        plans.emplace_back(),
+        graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers)));
+  }
+  return plans;
 }
 
-// The workloads of the plan that it calls and for which takes(index) holds.
+// Adds the workloads that the plan calls and for which takes(index) holds. Calls of a workload that is there are added.
 template <typename Takes>
-std::vector<ModelWorkload> CalledWorkloads(const graph::Plan& plan, const Takes& takes) {
+void AddCalled(const graph::Plan& plan, const Takes& takes, std::vector<ModelWorkload>& result) {
   std::vector<int64_t> calls(plan.workloads.size(), 0);
   for (const graph::PlanCall& call : plan.calls) ++calls[static_cast<size_t>(call.workload)];
-  std::vector<ModelWorkload> result;
   for (size_t i = 0; i < plan.workloads.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
     if (calls[i] == 0 || !takes(i)) continue;
-    result.push_back({ir::Print(workload), ir::WorkloadDigest(workload), workload.op, ir::Title(workload), calls[i],
-                      ir::CountFlops(workload)});
+    const std::string digest = ir::WorkloadDigest(workload);
+    const auto same = std::ranges::find(result, digest, &ModelWorkload::digest);
+    if (same != result.end()) {
+      same->calls += calls[i];
+    } else {
+      result.push_back(
+          {ir::Print(workload), digest, workload.op, ir::Title(workload), calls[i], ir::CountFlops(workload)});
+    }
   }
-  return result;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model, const std::string& path,
                                                        const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, target));
-  return CalledWorkloads(plan, [](size_t) { return true; });
+  HONE_ASSIGN_OR_RETURN(const std::vector<graph::Plan> plans, PlansOf(model, path, target));
+  std::vector<ModelWorkload> result;
+  for (const graph::Plan& plan : plans) AddCalled(plan, [](size_t) { return true; }, result);
+  return result;
 }
 
 absl::StatusOr<std::vector<std::vector<ModelWorkload>>> WorkloadsByUnit(const ModelOptions& model,
                                                                         const std::string& path,
                                                                         const std::vector<target::Target>& units) {
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, units.front()));
+  HONE_ASSIGN_OR_RETURN(const std::vector<graph::Plan> plans, PlansOf(model, path, units.front()));
   package::KernelOptions options = {.target = units.front(), .lookup = nullptr};
   for (size_t i = 1; i < units.size(); ++i) options.other_units.push_back({units[i], nullptr});
   HONE_ASSIGN_OR_RETURN(options.placement, model.PlacementOn(units));
-  absl::StatusOr<std::vector<package::CompiledKernel>> kernels = package::CompileKernels(plan.workloads, options);
-  if (!kernels.ok()) return Annotate(kernels.status(), path);
-  std::vector<std::vector<ModelWorkload>> result;
-  for (size_t unit = 0; unit < units.size(); ++unit) {
-    result.push_back(CalledWorkloads(plan, [&](size_t i) { return static_cast<size_t>((*kernels)[i].unit) == unit; }));
+  std::vector<std::vector<ModelWorkload>> result(units.size());
+  for (const graph::Plan& plan : plans) {
+    absl::StatusOr<std::vector<package::CompiledKernel>> kernels = package::CompileKernels(plan.workloads, options);
+    if (!kernels.ok()) return Annotate(kernels.status(), path);
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      AddCalled(plan, [&](size_t i) { return static_cast<size_t>((*kernels)[i].unit) == unit; }, result[unit]);
+    }
   }
   return result;
 }

@@ -103,19 +103,14 @@ std::string Camel(const std::string& snake) {
 
 // An input or output and its names in the header.
 struct Port {
-  const PackageTensor* tensor;  // owned by the program
-  std::string member;           // "input_image"
-  std::string constant;         // "kInputImage"
-  int64_t elements = 1;         // of the largest shape
+  const PackageTensor* tensor;        // owned by the first program
+  std::string member;                 // "input_image"
+  std::string constant;               // "kInputImage"
+  std::vector<int64_t> least, shape;  // the smallest and the largest extents of all programs
+  int64_t elements = 1;               // of the largest shape
 
-  size_t rank() const { return tensor->shape.size(); }
-  bool IsOpen() const { return !tensor->extents.empty(); }
-  // The smallest extents.
-  std::vector<int64_t> Least() const {
-    std::vector<int64_t> least = tensor->shape;
-    for (size_t d = 0; d < tensor->extents.size(); ++d) least[d] = tensor->extents[d].min();
-    return least;
-  }
+  size_t rank() const { return shape.size(); }
+  bool IsOpen() const { return least != shape; }
 };
 
 // `name` as it can be shown in a C++ comment: '?' replaces quotes, backslashes and control characters.
@@ -135,17 +130,30 @@ std::string Literal(std::string_view text) {
   return '"' + result + '"';
 }
 
-std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<TensorId>& ids, std::string_view direction) {
+// Widens the port's extents by those of a tensor.
+void Widen(Port& port, const PackageTensor& tensor) {
+  for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    const int64_t least = tensor.extents.empty() ? tensor.shape[d] : tensor.extents[d].min();
+    port.least[d] = std::min(port.least[d], least);
+    port.shape[d] = std::max(port.shape[d], tensor.shape[d]);
+  }
+}
+
+// ids: the inputs or the outputs, which all programs number alike.
+std::vector<Port> PortsOf(std::span<const PackageProgram> programs, const std::vector<TensorId>& ids,
+                          std::string_view direction) {
   std::vector<Port> ports;
   std::set<std::string> used;
   for (const TensorId id : ids) {
-    Port port{&program.tensors[id], "", "", 1};
+    const PackageTensor& first = programs.front().tensors[id];
+    Port port{&first, "", "", first.shape, first.shape, 1};
+    for (const PackageProgram& program : programs) Widen(port, program.tensors[id]);
     port.member = fmt::format("{}_{}", direction, Identifier(port.tensor->name));
     // Different names, such as "a.b" and "a/b", may give the same identifier: a number is appended to the later one.
     while (used.contains(Camel(port.member))) port.member += fmt::format("_{}", ports.size());
     used.insert(Camel(port.member));
     port.constant = "k" + Camel(port.member);
-    for (const int64_t extent : port.tensor->shape) port.elements *= extent;
+    for (const int64_t extent : port.shape) port.elements *= extent;
     ports.push_back(std::move(port));
   }
   return ports;
@@ -154,10 +162,9 @@ std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<Tenso
 // "[1..8, 3]"
 std::string RangeText(const Port& port) {
   std::vector<std::string> texts;
-  const std::vector<int64_t> least = port.Least();
-  for (size_t d = 0; d < least.size(); ++d) {
-    const int64_t most = port.tensor->shape[d];
-    texts.push_back(least[d] == most ? std::to_string(most) : fmt::format("{}..{}", least[d], most));
+  for (size_t d = 0; d < port.rank(); ++d) {
+    const int64_t least = port.least[d], most = port.shape[d];
+    texts.push_back(least == most ? std::to_string(most) : fmt::format("{}..{}", least, most));
   }
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
@@ -171,12 +178,12 @@ std::string OpenConstants(const Port& port, std::string_view direction) {
                   is_input ? "each run may have another shape" : "the shape follows from the inputs");
   if (is_input) {
     text += fmt::format("  static constexpr std::array<int64_t, {}> {}Min = {{{}}};  // smallest extents\n",
-                        port.rank(), port.constant, fmt::join(port.Least(), ", "));
+                        port.rank(), port.constant, fmt::join(port.least, ", "));
   }
   return text + fmt::format(
                     "  static constexpr std::array<int64_t, {0}> {1}Shape = {{{2}}};  // largest extents\n"
                     "  static constexpr size_t {1}Size = {3};  // elements of the largest shape\n",
-                    port.rank(), port.constant, fmt::join(tensor.shape, ", "), port.elements);
+                    port.rank(), port.constant, fmt::join(port.shape, ", "), port.elements);
 }
 
 // The declarations of a port's shape and size.
@@ -187,8 +194,8 @@ std::string Constants(const Port& port, std::string_view direction) {
       "  // {0} \"{1}\": {2}{3}\n"
       "  static constexpr std::array<int64_t, {4}> {5}Shape = {{{6}}};\n"
       "  static constexpr size_t {5}Size = {7};  // elements\n",
-      direction, Shown(tensor.name), Name(tensor.dtype), tensor.shape, tensor.shape.size(), port.constant,
-      fmt::join(tensor.shape, ", "), port.elements);
+      direction, Shown(tensor.name), Name(tensor.dtype), port.shape, port.rank(), port.constant,
+      fmt::join(port.shape, ", "), port.elements);
 }
 
 // The initializers of an array of HonePort.
@@ -199,7 +206,7 @@ std::string Descriptions(const std::vector<Port>& ports) {
     descriptions.push_back(
         fmt::format("\n        HonePort{{{0}, {{{1}, {2}, 1}}, {3}, {4}Shape.data(), {4}Size * {5}}}",
                     Literal(port.tensor->name), static_cast<int>(type.dlpack.code), static_cast<int>(type.dlpack.bits),
-                    port.tensor->shape.size(), port.constant, SizeOf(type.dtype)));
+                    port.rank(), port.constant, SizeOf(type.dtype)));
   }
   return fmt::format("{}", fmt::join(descriptions, ","));
 }
@@ -333,9 +340,9 @@ std::string Fill(std::string_view text, const std::map<std::string_view, std::st
 
 }  // namespace
 
-std::string CppHeader(const std::string& model_name, const PackageProgram& program) {
-  const std::vector<Port> inputs = PortsOf(program, program.inputs, "input");
-  const std::vector<Port> outputs = PortsOf(program, program.outputs, "output");
+std::string CppHeader(const std::string& model_name, std::span<const PackageProgram> programs) {
+  const std::vector<Port> inputs = PortsOf(programs, programs.front().inputs, "input");
+  const std::vector<Port> outputs = PortsOf(programs, programs.front().outputs, "output");
   std::string constants, members;
   for (size_t i = 0; i < inputs.size(); ++i) {
     constants += Constants(inputs[i], "Input");

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/status.h"
@@ -96,7 +97,10 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
         "a package holds 1 to {} programs, each with its metadata; {} programs and metadata for {} were given",
         kProgramsMax, count, contents.metadata.programs.size()));
   }
-  const uint32_t version = std::ranges::all_of(contents.programs, IsPlain) ? kPlainFormatVersion : kFormatVersion;
+  std::set<std::string> targets;
+  for (const ProgramMetadata& program : contents.metadata.programs) targets.insert(program.target);
+  const bool is_plain = targets.size() == count && std::ranges::all_of(contents.programs, IsPlain);
+  const uint32_t version = is_plain ? kPlainFormatVersion : kFormatVersion;
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);
   std::vector<Section> sections;

@@ -90,7 +90,8 @@ struct PackageProgram {
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
 
-// Whether the program has neither open sizes nor default values of inputs, so that version 3 of the format can hold it.
+// Whether the program has neither open sizes nor default values of inputs. Version 3 of the format can hold it, unless
+// the package has another program for its target.
 inline bool IsPlain(const PackageProgram& program) { return program.sizes.empty() && program.defaults.empty(); }
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
@@ -98,8 +99,10 @@ inline bool IsPlain(const PackageProgram& program) { return program.sizes.empty(
 void AssignHomes(PackageProgram& program);
 
 struct PackageContents {
-  std::vector<PackageProgram> programs;  // the preferred one first; all have the same inputs and outputs
-  PackageMetadata metadata;              // one ProgramMetadata per program, in the same order
+  // Those for the preferred target first. All have the same inputs and outputs; those for one target, for different
+  // shapes.
+  std::vector<PackageProgram> programs;
+  PackageMetadata metadata;  // one ProgramMetadata per program, in the same order
 };
 
 // Writes the package beside `path` (atomic_file.h), runs the runtime's checks on it, forces it to disk, and renames it:

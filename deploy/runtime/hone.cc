@@ -98,6 +98,8 @@ const char* hone_target(const HoneModel* model) {
 
 const char* hone_passed_over(const HoneModel* model) { return model->model->passed_over().c_str(); }
 
+size_t hone_program(const HoneModel* model) { return model->model->program_number(); }
+
 size_t hone_input_count(const HoneModel* model) { return model->model->program().inputs.size(); }
 
 size_t hone_output_count(const HoneModel* model) { return model->model->program().outputs.size(); }

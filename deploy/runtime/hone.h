@@ -90,7 +90,10 @@ HONE_API const char* hone_error(void);
 HONE_API const char* hone_version(void);
 
 /* Maps the package file at `path`, checks it, and makes it ready to run. A package holds the model compiled for one or
- * several targets, the preferred one first; hone_load takes the first program that this machine can run.
+ * several targets, the preferred one first; hone_load takes the first that this machine can run. For a target there may
+ * be several programs, for different shapes of the inputs. A run uses the first that takes the current shapes: those
+ * for one shape come first, then those with the smallest largest shapes. A program is loaded when it is used first;
+ * later changes between programs allocate nothing.
  *
  * options: null for the defaults (all fields 0). *model: set on success; the caller frees it with hone_free.
  * The file stays mapped until then: replace it by renaming another file over it, and never write into it.
@@ -105,10 +108,14 @@ HONE_API void hone_free(HoneModel* model);
 
 /* hone_target: the target of the program that hone_load took, as text of the compiler, for example
  * "x86_64 -mcpu=znver4 -threads=2".
- * hone_passed_over: why the programs before it could not be loaded, one line for each, which begins with its target
- * ("program for 'cuda:sm_87': ..."). "" if the first program was taken. */
+ * hone_passed_over: why the programs for targets before it could not be loaded, one line for each, which begins with
+ * its target ("program for 'cuda:sm_87': ..."). "" if the first target was taken. */
 HONE_API const char* hone_target(const HoneModel* model);
 HONE_API const char* hone_passed_over(const HoneModel* model);
+
+/* The number, in the package, of the program for the current shapes, from 0. It changes with the shapes of inputs, and
+ * so do the calls and borders that the functions below describe. */
+HONE_API size_t hone_program(const HoneModel* model);
 
 /* The number of inputs and outputs, and the description of one; *port is set on success. They are the same for every
  * target of the package. HONE_INVALID_ARGUMENT: there is no such index.
@@ -126,7 +133,8 @@ HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* 
  * known once the model has run.
  *
  * hone_input_range writes the smallest and the largest extent of each dimension to min[0 .. ndim) and max[0 .. ndim);
- * ndim must be that of the input. They are equal for a dimension that is not open.
+ * ndim must be that of the input. They are equal for a dimension that is not open. If the package has several programs
+ * for the target, the range is the smallest that holds those of all; a shape within it may then be refused.
  * hone_resize sets the shape of an input for the next run, without setting its value. It allocates nothing.
  * hone_set_input and hone_bind_input also set the shape, to that of the tensor.
  * hone_check_input_range compares the range with min and max: HONE_OK if it is the same, else HONE_INVALID_ARGUMENT

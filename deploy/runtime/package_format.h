@@ -87,7 +87,7 @@ struct TableRef {
 // io space, which keeps its contents between runs. Intermediates and workspaces share the arena of their home.
 // Constants are in the constants section.
 struct ManifestHeader {
-  TextRef target;      // text of the compiler, for all units together; different in every program
+  TextRef target;      // text of the compiler, for all units together; programs of one target take different shapes
   uint64_t io_bytes;   // size of the io space, a multiple of kTensorAlignment
   TableRef units;      // UnitEntry, in the order of the code sections; 1 to kMaxUnits
   TableRef homes;      // uint64_t: the size of the home's arena, a multiple of kTensorAlignment
@@ -218,6 +218,9 @@ constexpr uint64_t HeaderBytes(uint64_t section_count) {
 // The section table must fit before the first section's page.
 inline constexpr uint32_t kMaxSections = (kSectionAlignment - sizeof(FileHeader)) / sizeof(SectionEntry);
 static_assert(HeaderBytes(kMaxSections) <= kSectionAlignment && kMaxSections >= 2 * kProgramsMax + 2);
+
+// Rounds `bytes` up to a multiple of `alignment`, which is a power of two.
+constexpr uint64_t AlignUp(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace hone::package
 

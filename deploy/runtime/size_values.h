@@ -29,6 +29,9 @@ class SizeValues {
   // InvalidArgument, with all values as before, if two inputs contradict each other or a size is out of range.
   Fault Set(std::span<const std::vector<int64_t>> input_shapes);
 
+  // Whether Set would succeed. Allocates nothing; the values stay as they are.
+  bool Takes(std::span<const std::vector<int64_t>> input_shapes);
+
   // The current extents of a tensor, and the bytes of a compact tensor of that shape.
   std::span<const int64_t> Shape(uint32_t tensor) const;
   uint64_t Bytes(uint32_t tensor) const;
@@ -40,6 +43,8 @@ class SizeValues {
 
  private:
   void Compute();
+  // Exchanges the values of the open sizes with those in given_.
+  void ExchangeGiven();
 
   const ProgramView& program_;
   std::vector<int64_t> values_;        // of the open sizes, then of the steps

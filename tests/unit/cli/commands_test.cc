@@ -269,6 +269,40 @@ TEST_F(CommandsTest, OpenDimensionsGetRangesThatCompilePrints) {
   EXPECT_THAT(checked.output, HasSubstr("  without --shape, compile takes --shape ids=1..8,1..512\n"));
 }
 
+TEST_F(CommandsTest, SeveralShapesOfAnInputAreProgramsOfOnePackage) {
+  graph::GraphBuilder b;
+  const graph::Dims shape({graph::Dim("batch"), graph::Dim("sequence")});
+  b.Input("ids", shape).Input("mask", shape).Node("Mul", {"ids", "mask"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("two.onnx"), b.Model());
+  const CommandResult compiled =
+      Hone("compile {two.onnx} -o {two.hone} --shape ids=1..4,1..64 --shape ids=8,128 --json 2>/dev/null");
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.output;
+  EXPECT_EQ(json::parse(compiled.output).at("programs").size(), 2u);
+  EXPECT_EQ(Hone("bench {two.hone} --seconds 0.01 --shape ids=8,128 --shape mask=8,128").exit_code, 0);
+  EXPECT_EQ(Hone("profile {two.hone} --seconds 0.01 --shape ids=3,9 --shape mask=3,9").exit_code, 0);
+  const CommandResult neither = Hone("bench {two.hone} --seconds 0.01 --shape ids=8,64");
+  EXPECT_EQ(neither.exit_code, 1);
+  EXPECT_THAT(neither.output, HasSubstr("the model wants [8, 128] or [1..4, 1..64]"));
+}
+
+TEST_F(CommandsTest, SeveralShapesMustBelongTogether) {
+  graph::GraphBuilder b;
+  const graph::Dims shape({graph::Dim("batch"), graph::Dim("sequence")});
+  b.Input("ids", shape).Input("mask", shape).Node("Mul", {"ids", "mask"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("two.onnx"), b.Model());
+  const auto error_of = [&](const std::string& options) {
+    const CommandResult result = Hone("compile {two.onnx} -o {two.hone}" + options);
+    EXPECT_EQ(result.exit_code, 2) << options;
+    return result.output;
+  };
+  EXPECT_THAT(error_of(" --shape ids=1,2 --shape ids=1,2"), HasSubstr("--shape gives the same shapes twice"));
+  EXPECT_THAT(error_of(" --shape ids=1,2 --shape ids=1,3 --shape mask=1,2 --shape mask=1,3 --shape mask=1,4"),
+              HasSubstr("--shape gives input 'ids' 2 shapes and another input 3"));
+  const CommandResult checked = Hone("check {two.onnx} --shape ids=1,2 --shape ids=1,3");
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_THAT(checked.output, HasSubstr("--shape gives an input 2 shapes, and this command takes one"));
+}
+
 TEST_F(CommandsTest, TuneOfOpenDimensionsNamesNumbers) {
   graph::GraphBuilder b;
   b.Input("ids", graph::Dims({graph::Dim("batch"), graph::Dim("sequence")})).Node("Relu", {"ids"}, {"y"}).Output("y");

@@ -16,6 +16,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+std::string CppHeader(const std::string& model_name, const PackageProgram& program) {
+  return package::CppHeader(model_name, {&program, 1});
+}
+
 PackageProgram ProgramOf(std::vector<PackageTensor> inputs, std::vector<PackageTensor> outputs) {
   PackageProgram program;
   for (PackageTensor& input : inputs) {
@@ -114,6 +118,16 @@ TEST(CppHeaderTest, OpenDimensionsHaveRangesAndSetters) {
   EXPECT_THAT(header, Not(HasSubstr("resize_input_fixed")));
   EXPECT_THAT(header, Not(HasSubstr("kOutputYMin")));
   EXPECT_TRUE(Compiles(header)) << header;
+}
+
+TEST(CppHeaderTest, ProgramsOfOneTargetHaveTheRangeOfAll) {
+  const ir::Size n = ir::Size::Open({"n", 2, 9});
+  const PackageProgram programs[] = {ProgramOf({{"x", DType::kFloat32, {64}, {}, TensorKind::kInput}}, {}),
+                                     ProgramOf({{"x", DType::kFloat32, {9}, {n}, TensorKind::kInput}}, {})};
+  const std::string header = package::CppHeader("net", programs);
+  EXPECT_THAT(header, HasSubstr("kInputXMin = {2};"));
+  EXPECT_THAT(header, HasSubstr("kInputXShape = {64};"));
+  EXPECT_THAT(header, HasSubstr("kInputXSize = 64;"));
 }
 
 TEST(CppHeaderTest, AModelWithoutInputsCompiles) {
