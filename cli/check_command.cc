@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
-#include "compiler/graph/onnx_import.h"
+#include "compiler/graph/check_onnx.h"
 #include "deploy/package/compile_kernels.h"
 #include "fmt/ranges.h"
 
@@ -90,12 +90,9 @@ std::string OpenText(const graph::ImportReport& report) {
                                   dimensions.size() - kShownMax));
   }
   if (!text.empty()) {
-    text = fmt::format("{} dimension{} open:\n{}  --shape binds them; the check assumed{}\n",
-                       report.open_dimensions.size(), report.open_dimensions.size() == 1 ? " is" : "s are", text, [&] {
-                         std::string shapes;
-                         for (const std::string& shape : report.assumed_shapes) shapes += " --shape " + shape;
-                         return shapes;
-                       }());
+    text = fmt::format("{} dimension{} open:\n{}  without --shape, compile takes --shape {}\n",
+                       report.open_dimensions.size(), report.open_dimensions.size() == 1 ? " is" : "s are", text,
+                       fmt::join(report.assumed_shapes, " --shape "));
   }
   return text;
 }

@@ -188,17 +188,22 @@ void ShowKernels(ProgressLine& line, std::vector<package::KernelOptions>& target
 
 absl::Status Compile(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(CheckOutputs(options));
-  HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
-  import.may_read = [&](const std::string& external) {
-    const absl::Status package = CheckNotAnInput(options.output, {external});
-    return package.ok() ? CheckNotAnInput(options.header, {external}) : package;
-  };
+  HONE_ASSIGN_OR_RETURN(std::vector<graph::ImportOptions> imports, options.model.Imports());
+  for (graph::ImportOptions& import : imports) {
+    import.may_read = [&](const std::string& external) {
+      const absl::Status package = CheckNotAnInput(options.output, {external});
+      return package.ok() ? CheckNotAnInput(options.header, {external}) : package;
+    };
+  }
   HONE_ASSIGN_OR_RETURN(std::vector<package::KernelOptions> targets, Targets(options));
+  for (graph::ImportOptions& import : imports) {
+    HONE_RETURN_IF_ERROR(AddDefaultRanges(options.model.models.front(), import));
+  }
   ProgressLine line;
   ShowKernels(line, targets);
   HONE_ASSIGN_OR_RETURN(
       const package::CompileSummary summary,
-      package::CompileModel(options.model.models.front(), import, targets, options.output, options.header_name));
+      package::CompileModel(options.model.models.front(), imports, targets, options.output, options.header_name));
   line.Finish();
   if (!options.header.empty()) HONE_RETURN_IF_ERROR(package::WriteTextFile(summary.cpp_header, options.header));
   for (const std::string& warning : summary.warnings) PrintMessage(fmt::format("warning: {}\n", warning));

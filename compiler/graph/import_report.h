@@ -47,7 +47,7 @@ struct ImportReport {
   std::vector<ImportProblem> problems;  // in the order of the file; what only follows from another one is left out
   std::vector<std::string> warnings;    // the file violates the specification, but its meaning is certain
   std::vector<OpenDimension> open_dimensions;
-  // For each open input the shape that the check assumed, as text of --shape; empty if none was open.
+  // The ranges that the check took for open dimensions, as texts of --shape (ShapeTexts); empty if none was open.
   std::vector<std::string> assumed_shapes;
   int64_t nodes = 0;  // nodes and constants, those of functions and branches counted once per use
 };

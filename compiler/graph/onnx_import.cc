@@ -191,7 +191,7 @@ class Importer {
     for (const RawInput& input : model_.graph.inputs) {
       if (!scope.values.contains(input.name)) inputs.push_back(input);
     }
-    HONE_ASSIGN_OR_RETURN(const SymbolExtents symbols, BindSymbols(inputs, options));
+    HONE_ASSIGN_OR_RETURN(const DimRanges symbols, BindSymbols(inputs, options));
     for (const RawInput& input : inputs) {
       absl::StatusOr<ValueId> id =
           defaulted.contains(input.name) ? AddDefaulted(input) : AddInput(input, symbols, options);
@@ -201,7 +201,7 @@ class Importer {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ValueId> AddInput(const RawInput& input, const SymbolExtents& symbols, const ImportOptions& options) {
+  absl::StatusOr<ValueId> AddInput(const RawInput& input, const DimRanges& symbols, const ImportOptions& options) {
     HONE_ASSIGN_OR_RETURN(TensorType type, BindInputType(input, symbols, options));
     DeclareSizes(at_->graph, type.shape);
     HONE_ASSIGN_OR_RETURN(TensorData value, BindInputValue(input, type, options));
@@ -758,26 +758,12 @@ absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& o
   return graph.ok() ? std::move(graph) : Annotate(graph.status(), path);
 }
 
-absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOptions& options) {
-  constexpr int64_t kReadBytesMax = 1 << 16;  // enough for shapes and scales; the import reads more where it must
-  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxFile(path, {options.may_read, kReadBytesMax}));
+TriedImport TryImportOnnx(const RawModel& model, const ImportOptions& options) {
+  ImportOptions quiet = options;
+  quiet.warn = nullptr;  // the report has the warnings
   Importer importer(model);
-  importer.Run(options).status().IgnoreError();
-  ImportReport report = importer.report();
-  if (report.open_dimensions.empty()) return report;
-  std::erase_if(report.problems, [](const ImportProblem& p) { return p.kind == ProblemKind::kOpenShape; });
-  ImportOptions assumed = options;
-  AssumeShapes(model.graph.inputs, report, assumed);
-  Importer again(model);
-  again.Run(assumed).status().IgnoreError();
-  std::set<std::string> known;
-  for (const ImportProblem& problem : report.problems) known.insert(problem.text);
-  for (const ImportProblem& problem : again.report().problems) {
-    const bool any_size = problem.kind != ProblemKind::kInvalid && problem.kind != ProblemKind::kOpenShape;
-    if (any_size && !known.contains(problem.text)) report.problems.push_back(problem);
-  }
-  report.nodes = again.report().nodes;
-  return report;
+  const absl::StatusOr<Graph> graph = importer.Run(quiet);
+  return {importer.report(), graph.ok() ? LargestLiveBytes(*graph) : 0};
 }
 
 }  // namespace hone::graph

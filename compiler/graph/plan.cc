@@ -17,7 +17,6 @@
 #include "compiler/graph/onnx_import.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/pipeline.h"
-#include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
@@ -374,7 +373,6 @@ class PlanBuilder {
       plan_.tensors[id].name = graph_.output_names[i];
       plan_.outputs.push_back(id);
     }
-    return absl::OkStatus();
   }
 
   bool IsOneOf(const std::vector<TensorId>& ids, TensorId id) const { return std::ranges::find(ids, id) != ids.end(); }
@@ -394,11 +392,10 @@ class PlanBuilder {
   const Graph& graph_;
   Building& building_;
   Plan& plan_;
-  std::vector<TensorId> tensors_;            // per value; -1 if it has none yet
-  std::map<ValueId, ValueId> alias_source_;  // per view output: the value it is a view of
+  std::vector<TensorId> tensors_;                // per value; -1 if it has none yet
+  std::map<ValueId, ValueId> alias_source_;      // per view output: the value it is a view of
   std::vector<std::pair<int, Cluster>> called_;  // the number of its call, and the cluster
 };
-
 }  // namespace
 
 absl::StatusOr<Plan> BuildPlan(const Graph& graph) {

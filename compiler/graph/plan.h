@@ -89,10 +89,14 @@ struct DimRange {
   bool operator==(const DimRange&) const = default;
 };
 std::string Print(const DimRange& range);  // "128", "1..512", "224..640:32"
+// By the name of the dimension: the file's, or INPUT.INDEX if the file has none.
+using DimRanges = std::map<std::string, DimRange>;
 
 struct ImportOptions {
   // Shapes of inputs with symbolic dimensions, by input name. A dimension with several values becomes an open size.
   std::map<std::string, std::vector<DimRange>> shapes;
+  // The same for dimensions of inputs that `shapes` does not have. A name that a shape decides is not looked up here.
+  DimRanges ranges;
   // Values of inputs that are fixed at compile time, by name; they become constants. An input whose value decides a
   // shape must be bound. A bound value also replaces the model's default for the input.
   std::map<std::string, Constant> bound_inputs;

@@ -151,7 +151,9 @@ class PackageCompiler {
 
   absl::StatusOr<CompileSummary> Write(const std::string& path, const std::string& header_name) {
     HONE_ASSIGN_OR_RETURN(summary_.bytes, WritePackage(contents_, path));
-    summary_.cpp_header = CppHeader(header_name, contents_.programs.front());
+    const std::vector<ProgramMetadata>& metadata = contents_.metadata.programs;
+    const auto of_target = std::ranges::count(metadata, metadata.front().target, &ProgramMetadata::target);
+    summary_.cpp_header = CppHeader(header_name, std::span(contents_.programs).first(static_cast<size_t>(of_target)));
     return std::move(summary_);
   }
 
@@ -218,13 +220,22 @@ absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::s
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
                                             std::span<const KernelOptions> targets, const std::string& output_path,
                                             const std::string& header_name) {
+  return CompileModel(onnx_path, {&import, 1}, targets, output_path, header_name);
+}
+
+absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, std::span<const graph::ImportOptions> imports,
+                                            std::span<const KernelOptions> targets, const std::string& output_path,
+                                            const std::string& header_name) {
   const auto start = std::chrono::steady_clock::now();
   const std::string model_name = std::filesystem::path(onnx_path).stem().string();
   PackageCompiler compiler(model_name);
   for (const KernelOptions& options : targets) {
-    HONE_ASSIGN_OR_RETURN(graph::Plan plan, graph::BuildPlan(onnx_path, import, options.target,
-                                                             ReproducerPassOptions<graph::Graph>(options.reproducers)));
-    HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
+    for (const graph::ImportOptions& import : imports) {
+      HONE_ASSIGN_OR_RETURN(graph::Plan plan,
+                            graph::BuildPlan(onnx_path, import, options.target,
+                                             ReproducerPassOptions<graph::Graph>(options.reproducers)));
+      HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
+    }
   }
   HONE_ASSIGN_OR_RETURN(CompileSummary summary,
                         compiler.Write(output_path, header_name.empty() ? model_name : header_name));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/status.h"
@@ -102,7 +103,9 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
         "a package holds 1 to {} programs, each with its metadata; {} programs and metadata for {} were given",
         kProgramsMax, count, contents.metadata.programs.size()));
   }
-  uint32_t version = kPlainFormatVersion;
+  std::set<std::string> targets;
+  for (const ProgramMetadata& program : contents.metadata.programs) targets.insert(program.target);
+  uint32_t version = targets.size() == count ? kPlainFormatVersion : kSizesFormatVersion;
   for (const PackageProgram& program : contents.programs) version = std::max(version, VersionFor(program));
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);

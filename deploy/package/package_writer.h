@@ -111,7 +111,8 @@ struct PackageProgram {
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
 
-// The oldest version of the format that can hold the program.
+// The oldest version of the format that can hold the program. Version 3 cannot if the package has another program for
+// its target.
 uint32_t VersionFor(const PackageProgram& program);
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
@@ -119,8 +120,10 @@ uint32_t VersionFor(const PackageProgram& program);
 void AssignHomes(PackageProgram& program);
 
 struct PackageContents {
-  std::vector<PackageProgram> programs;  // the preferred one first; all have the same inputs and outputs
-  PackageMetadata metadata;              // one ProgramMetadata per program, in the same order
+  // Those for the preferred target first. All have the same inputs and outputs; those for one target, for different
+  // shapes.
+  std::vector<PackageProgram> programs;
+  PackageMetadata metadata;  // one ProgramMetadata per program, in the same order
 };
 
 // Writes the package beside `path` (atomic_file.h), runs the runtime's checks on it, forces it to disk, and renames it:

@@ -21,6 +21,10 @@
 #include "deploy/runtime/program_view.h"
 #include "deploy/runtime/size_values.h"
 
+namespace hone {
+class ThreadPool;
+}
+
 namespace hone::runtime {
 
 // Consecutive calls of one home in a run. A program with one home has one segment.
@@ -74,6 +78,10 @@ class Backend {
   // SetThreads, and its threads() is 1.
   virtual void SetThreads(int threads) = 0;
   virtual int threads() const = 0;
+  // The threads themselves, so that back ends of several programs, which never run at the same time, share them. Null
+  // and ignored by a back end of a device.
+  virtual std::shared_ptr<ThreadPool> Pool() const { return nullptr; }
+  virtual void SharePool(const std::shared_ptr<ThreadPool>& /*pool*/) {}
 };
 
 // Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why.

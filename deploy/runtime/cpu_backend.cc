@@ -33,7 +33,7 @@ class CpuBackend : public Backend {
     }
     HONE_RETURN_IF_FAULT(FindKernels());
     PlaceTensors(constants);
-    pool_ = std::make_unique<ThreadPool>(threads);
+    pool_ = std::make_shared<ThreadPool>(threads);
     return {};
   }
 
@@ -90,8 +90,10 @@ class CpuBackend : public Backend {
     return {};
   }
 
-  void SetThreads(int threads) override { pool_ = std::make_unique<ThreadPool>(threads); }
+  void SetThreads(int threads) override { pool_ = std::make_shared<ThreadPool>(threads); }
   int threads() const override { return pool_->threads(); }
+  std::shared_ptr<ThreadPool> Pool() const override { return pool_; }
+  void SharePool(const std::shared_ptr<ThreadPool>& pool) override { pool_ = pool; }
 
  private:
   struct Call {
@@ -206,7 +208,7 @@ class CpuBackend : public Backend {
   std::vector<bool> is_tensor_;                      // per argument: false for sizes, whose places SetSizes sets
   const SizeValues* sizes_ = nullptr;
   std::vector<Call> calls_;  // per call of the program; those of other homes launch nothing
-  std::unique_ptr<ThreadPool> pool_;
+  std::shared_ptr<ThreadPool> pool_;
 };
 
 }  // namespace

@@ -232,6 +232,15 @@ void Executor::SetThreads(int threads) {
   for (const std::unique_ptr<Backend>& backend : backends_) backend->SetThreads(threads);
 }
 
+void Executor::ShareThreads(const Executor& other) {
+  for (const std::unique_ptr<Backend>& from : other.backends_) {
+    const std::shared_ptr<ThreadPool> pool = from->Pool();
+    if (pool == nullptr) continue;
+    for (const std::unique_ptr<Backend>& backend : backends_) backend->SharePool(pool);
+    return;
+  }
+}
+
 int Executor::threads() const {
   int most = 1;
   for (const std::unique_ptr<Backend>& backend : backends_) most = std::max(most, backend->threads());

@@ -47,6 +47,8 @@ class Executor {
 
   void SetThreads(int threads);
   int threads() const;  // the most of any back end
+  // Uses the threads of another program's executor, which never runs at the same time.
+  void ShareThreads(const Executor& other);
 
  private:
   struct Part {

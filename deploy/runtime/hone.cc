@@ -98,6 +98,8 @@ const char* hone_target(const HoneModel* model) {
 
 const char* hone_passed_over(const HoneModel* model) { return model->model->passed_over().c_str(); }
 
+size_t hone_program(const HoneModel* model) { return model->model->program_number(); }
+
 size_t hone_input_count(const HoneModel* model) { return model->model->program().inputs.size(); }
 
 size_t hone_output_count(const HoneModel* model) { return model->model->program().outputs.size(); }
@@ -115,6 +117,16 @@ HoneStatus hone_input_range(const HoneModel* model, size_t index, int64_t* min, 
     if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");
     if (ndim > 0 && (min == nullptr || max == nullptr)) return NullPointer(min == nullptr ? "min" : "max");
     return model->model->InputRange(index, min, max, static_cast<size_t>(ndim));
+  });
+}
+
+HoneStatus hone_check_input_range(const HoneModel* model, size_t index, const int64_t* min, const int64_t* max,
+                                  int32_t ndim) {
+  return Guard([&] {
+    if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");
+    if (ndim > 0 && (min == nullptr || max == nullptr)) return NullPointer(min == nullptr ? "min" : "max");
+    const auto rank = static_cast<size_t>(ndim);
+    return model->model->CheckInputRange(index, {min, rank}, {max, rank});
   });
 }
 

@@ -18,9 +18,9 @@
 // Steps come between calls: they give sizes their values, copy tensors, and decide with which call the run goes on.
 //
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
-// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if it has no
-// steps and no call can update an input in place, and version 3 if also no dimension is open and no input has a default
-// value. Readers also accept version 2, whose programs have one unit (ManifestHeader2).
+// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if it has
+// no steps and no call can update an input in place, and version 3 if also no dimension is open and no input has a
+// default value. Readers also accept version 2, whose programs have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -92,7 +92,7 @@ struct TableRef {
 // io space, which keeps its contents between runs. Intermediates and workspaces share the arena of their home.
 // Constants are in the constants section.
 struct ManifestHeader {
-  TextRef target;      // text of the compiler, for all units together; different in every program
+  TextRef target;      // text of the compiler, for all units together; programs of one target take different shapes
   uint64_t io_bytes;   // size of the io space, a multiple of kTensorAlignment
   TableRef units;      // UnitEntry, in the order of the code sections; 1 to kMaxUnits
   TableRef homes;      // uint64_t: the size of the home's arena, a multiple of kTensorAlignment
@@ -234,7 +234,8 @@ struct CopyEntry {
 static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 304 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
-              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(StepEntry) == 24 && sizeof(UpdateEntry) == 24);
+              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(StepEntry) == 24 &&
+              sizeof(UpdateEntry) == 24);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {
@@ -243,6 +244,9 @@ constexpr uint64_t HeaderBytes(uint64_t section_count) {
 // The section table must fit before the first section's page.
 inline constexpr uint32_t kMaxSections = (kSectionAlignment - sizeof(FileHeader)) / sizeof(SectionEntry);
 static_assert(HeaderBytes(kMaxSections) <= kSectionAlignment && kMaxSections >= 2 * kProgramsMax + 2);
+
+// Rounds `bytes` up to a multiple of `alignment`, which is a power of two.
+constexpr uint64_t AlignUp(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace hone::package
 

@@ -23,6 +23,9 @@ SizeValues::SizeValues(const ProgramView& program)
       given_(program.sizes.size(), 0),
       shapes_(program.shapes.begin(), program.shapes.end()),
       arguments_(program.size_arguments.size(), 0) {
+  for (size_t i = 0; i < program.sizes.size(); ++i) values_[i] = program.sizes[i].min;
+  Compute();
+  least_shapes_ = shapes_;
   for (size_t i = 0; i < program.sizes.size(); ++i) values_[i] = program.sizes[i].max;
   Compute();
 }
@@ -55,16 +58,31 @@ int64_t SizeValues::MaxExtent(uint32_t tensor, size_t dimension) const {
 }
 
 int64_t SizeValues::MinExtent(uint32_t tensor, size_t dimension) const {
-  const package::TensorEntry& entry = program_.tensors[tensor];
-  if (program_.extents.empty()) return MaxExtent(tensor, dimension);
-  const uint32_t value = program_.extents[entry.shape + dimension];
-  if (value == package::kFixedExtent) return MaxExtent(tensor, dimension);
-  for (size_t i = 0; i < program_.sizes.size(); ++i) {
+  return least_shapes_[program_.tensors[tensor].shape + dimension];
+}
+
+void SizeValues::ExchangeGiven() {
+  std::swap_ranges(given_.begin(), given_.end(), values_.begin());
+  Compute();
+}
+
+bool SizeValues::Takes(std::span<const std::vector<int64_t>> input_shapes) {
+  for (size_t i = 0; i < given_.size(); ++i) {
     const SizeEntry& size = program_.sizes[i];
-    const bool is_own = value == i || (size.tensor == tensor && size.dimension == dimension);
-    if (is_own) return size.min * (MaxExtent(tensor, dimension) / std::max<int64_t>(size.max, 1));
+    given_[i] = values_[i];
+    if (IsFromRun(i)) continue;
+    const auto input = std::find(program_.inputs.begin(), program_.inputs.end(), size.tensor);
+    const int64_t extent = input_shapes[static_cast<size_t>(input - program_.inputs.begin())][size.dimension];
+    given_[i] = extent / size.step;
+    if (extent % size.step != 0 || given_[i] < size.min || given_[i] > size.max) return false;
   }
-  return 0;
+  ExchangeGiven();
+  bool takes = true;
+  for (size_t k = 0; k < program_.inputs.size(); ++k) {
+    takes = takes && std::ranges::equal(Shape(program_.inputs[k]), input_shapes[k]);
+  }
+  ExchangeGiven();
+  return takes;
 }
 
 Fault SizeValues::SetSize(uint32_t size, int64_t value) {
@@ -101,18 +119,14 @@ Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
     }
   }
   const bool changes = !std::equal(given_.begin(), given_.end(), values_.begin());
-  const auto exchange = [&] {
-    std::swap_ranges(given_.begin(), given_.end(), values_.begin());
-    Compute();
-  };
-  if (changes) exchange();
+  if (changes) ExchangeGiven();
   for (size_t k = 0; k < program_.inputs.size(); ++k) {
     const std::span<const int64_t> wanted = Shape(program_.inputs[k]);
     if (std::equal(wanted.begin(), wanted.end(), input_shapes[k].begin(), input_shapes[k].end())) continue;
     const std::string name(program_.Text(program_.tensors[program_.inputs[k]].name));
     const std::string text = "input '" + name + "' has shape " + ShapeText(input_shapes[k]) +
                              ", which does not fit the other inputs: they need " + ShapeText(wanted);
-    if (changes) exchange();
+    if (changes) ExchangeGiven();
     return InvalidArgument(text);
   }
   return {};

@@ -35,10 +35,13 @@ class SizeValues {
 
   // How often the values were computed. A reader that keeps what follows from them compares this number.
   uint64_t version() const { return version_; }
+  // Whether Set would succeed. Allocates nothing; the values stay as they are.
+  bool Takes(std::span<const std::vector<int64_t>> input_shapes);
+
   // The current extents of a tensor, and the bytes of a compact tensor of that shape.
   std::span<const int64_t> Shape(uint32_t tensor) const;
   uint64_t Bytes(uint32_t tensor) const;
-  // The smallest and the largest extent of a dimension of an input.
+  // The smallest and the largest extent of a dimension of an input, whose extents only grow with the sizes.
   int64_t MinExtent(uint32_t tensor, size_t dimension) const;
   int64_t MaxExtent(uint32_t tensor, size_t dimension) const;
   // A value by its number (package_format.h).
@@ -50,13 +53,16 @@ class SizeValues {
   void Compute();
   // Whether steps of the run set the size.
   bool IsFromRun(size_t size) const { return program_.sizes[size].tensor == package::kNoTensor; }
+  // Exchanges the values of the open sizes with those in given_.
+  void ExchangeGiven();
 
   const ProgramView& program_;
   uint64_t version_ = 0;
-  std::vector<int64_t> values_;     // of the open sizes, then of the steps
-  std::vector<int64_t> given_;      // scratch of Set: new values of the open sizes
-  std::vector<int64_t> shapes_;     // per entry of ProgramView::shapes: its current value
-  std::vector<int64_t> arguments_;  // per entry of ProgramView::size_arguments
+  std::vector<int64_t> values_;        // of the open sizes, then of the steps
+  std::vector<int64_t> given_;         // scratch of Set: new values of the open sizes
+  std::vector<int64_t> least_shapes_;  // per entry of ProgramView::shapes: its value at the smallest sizes
+  std::vector<int64_t> shapes_;        // per entry of ProgramView::shapes: its current value
+  std::vector<int64_t> arguments_;     // per entry of ProgramView::size_arguments
 };
 
 }  // namespace hone::runtime

@@ -196,6 +196,21 @@ OpenModel PackedWeights() {
           {{{"rows", 40}}, {{"rows", 1}}, {{"rows", 6}}, {{"rows", 39}}, {{"rows", 2}}, {{"rows", 13}}}};
 }
 
+// Outputs that consist of open sizes: no node of the model computes their elements.
+OpenModel ShapesAsOutputs() {
+  return {"shapes_as_outputs",
+          {{"x", {kBatch, kLength, Fixed(2)}}},
+          [](ModelBuilder& b) {
+            const std::string x = b.Input("x", {-1, 40, 2});
+            const std::string shape = b.Node("Cast", {b.Node("Shape", {x})}, {{"to", int64_t{1}}});
+            b.Output(shape);
+            b.Output(b.Node("Cast", {b.Node("Size", {x})}, {{"to", int64_t{1}}}));
+            b.Output(b.Node("Mul", {shape, b.Scalar(0.5F)}));
+            b.Output(b.Node("Relu", {x}));
+          },
+          {{{"batch", 3}, {"length", 40}}, {{"batch", 1}, {"length", 1}}, {{"batch", 2}, {"length", 17}}}};
+}
+
 // A row-major f32 tensor with its memory.
 struct Floats {
   Extents shape;
@@ -385,6 +400,35 @@ TEST_P(OpenSizes, StateTheirRanges) {
   }
 }
 
+TEST_P(OpenSizes, AreComparedWithARangeWhateverTheShapeIs) {
+  std::vector<HonePort> inputs(hone_input_count(model_.get())), outputs(hone_output_count(model_.get()));
+  std::vector<Extents> shapes;
+  const auto keep = [&](HonePort& port) {
+    shapes.emplace_back(port.shape, port.shape + port.ndim);
+    port.shape = shapes.back().data();
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ASSERT_EQ(hone_input(model_.get(), i, &inputs[i]), HONE_OK);
+    keep(inputs[i]);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ASSERT_EQ(hone_output(model_.get(), i, &outputs[i]), HONE_OK);
+    keep(outputs[i]);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto rank = static_cast<size_t>(inputs[i].ndim);
+    Extents min(rank), max(rank);
+    ASSERT_EQ(hone_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_OK);
+    EXPECT_EQ(hone_resize(model_.get(), i, min.data(), inputs[i].ndim), HONE_OK);
+    EXPECT_EQ(hone_check_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_OK);
+    min[0] += 1;
+    EXPECT_EQ(hone_check_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_INVALID_ARGUMENT);
+    EXPECT_THAT(hone_error(), HasSubstr(fmt::format("the range of input '{}' of the package is [", inputs[i].name)));
+  }
+  EXPECT_EQ(hone_check_ports(model_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()), HONE_OK)
+      << hone_error();
+}
+
 TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
   for (size_t i = 0; i < hone_input_count(model_.get()); ++i) {
     HonePort port;
@@ -407,7 +451,7 @@ TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
 
 INSTANTIATE_TEST_SUITE_P(Models, OpenSizes,
                          ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), PackedWeights(),
-                                           Recurrences()),
+                                           Recurrences(), ShapesAsOutputs()),
                          [](const auto& info) { return info.param.name; });
 
 class SharedSize : public OpenSizes {};
