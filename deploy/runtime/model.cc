@@ -141,7 +141,8 @@ bool Model::InputHasDefault(size_t index) const {
 int64_t Model::UpdatedInput(size_t output) const {
   if (output >= program_->outputs.size()) return -1;
   for (const package::UpdateEntry& update : program_->updates) {
-    if (update.output == program_->outputs[output]) return static_cast<int64_t>(PositionOf(update.input));
+    if (update.output == program_->outputs[output])
+      return static_cast<int64_t>(PositionOf(update.input, program_->inputs));
   }
   return -1;
 }
@@ -558,9 +559,7 @@ Fault Model::CheckReadyToRun() {
       HONE_RETURN_IF_FAULT(Use(*found));
     }
     HONE_RETURN_IF_FAULT(executor().sizes().Set(input_shapes_));
-    for (size_t i = 0; i < output_shapes_.size(); ++i) {
-      std::ranges::copy(executor().sizes().Shape(program_->outputs[i]), output_shapes_[i].begin());
-    }
+    SetOutputShapes();
     sizes_are_set_ = true;
     known_disjoint_ = false;
   }
@@ -573,9 +572,21 @@ Fault Model::CheckReadyToRun() {
   return {};
 }
 
+void Model::SetOutputShapes() {
+  for (size_t i = 0; i < output_shapes_.size(); ++i) {
+    std::ranges::copy(executor().sizes().Shape(program_->outputs[i]), output_shapes_[i].begin());
+  }
+}
+
+Fault Model::RunExecutor(std::span<int64_t> nanoseconds) {
+  const Fault fault = executor().Run(nanoseconds);
+  if (!program_->steps.empty()) SetOutputShapes();
+  return fault;
+}
+
 Fault Model::Run() {
   HONE_RETURN_IF_FAULT(CheckReadyToRun());
-  return executor().Run({});
+  return RunExecutor({});
 }
 
 Fault Model::RunProfiled(std::span<int64_t> nanoseconds) {
@@ -584,7 +595,7 @@ Fault Model::RunProfiled(std::span<int64_t> nanoseconds) {
     return InvalidArgument("room for " + std::to_string(nanoseconds.size()) + " times, the model has " +
                            std::to_string(program_->calls.size()) + " calls");
   }
-  return executor().Run(nanoseconds);
+  return RunExecutor(nanoseconds);
 }
 
 Fault Model::Border(size_t index, HoneBorder* border) const {

@@ -127,6 +127,9 @@ class Model {
   bool IsUpdatedInPlace(uint32_t output, uint32_t input) const;
   Fault CheckDisjoint(uint32_t output, uint32_t other) const;
   Fault CheckReadyToRun();
+  // Runs the program. Its steps may change the shapes of outputs.
+  Fault RunExecutor(std::span<int64_t> nanoseconds);
+  void SetOutputShapes();
 
   Mapping file_;
   PackageView package_;  // points into file_

@@ -30,7 +30,7 @@ class SizeValues {
   Fault Set(std::span<const std::vector<int64_t>> input_shapes);
   // Sets a size that steps of the run set. InvalidArgument if it is out of its range.
   Fault SetSize(uint32_t size, int64_t value);
-  // A value by its number: first come the open sizes, then the steps of the manifest.
+  // A value by its number (package_format.h): first come the open sizes, then the steps of the manifest.
   int64_t Value(uint32_t number) const { return values_[number]; }
 
   // How often the values were computed. A reader that keeps what follows from them compares this number.
@@ -44,8 +44,6 @@ class SizeValues {
   // The smallest and the largest extent of a dimension of an input, whose extents only grow with the sizes.
   int64_t MinExtent(uint32_t tensor, size_t dimension) const;
   int64_t MaxExtent(uint32_t tensor, size_t dimension) const;
-  // A value by its number (package_format.h).
-  int64_t Value(uint32_t number) const { return values_[number]; }
   // What kernels of CPUs read: ProgramView::size_arguments by value. The address never changes.
   const int64_t* arguments() const { return arguments_.data(); }
 
