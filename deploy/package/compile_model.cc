@@ -64,12 +64,13 @@ ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel
   ProgramMetadata metadata{TargetText(options), {}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
+    const bool is_open = !workload.sizes.empty();
     metadata.kernels.push_back({kernels[i].kernel.interface.name,
                                 workload.op,
                                 kernels[i].digest,
                                 kernels[i].schedule,
-                                ir::CountFlops(workload),
-                                ParamBytes(workload),
+                                is_open ? 0 : ir::CountFlops(workload),
+                                is_open ? 0 : ParamBytes(workload),
                                 {}});
     if (!options.other_units.empty()) {
       metadata.kernels.back().target = target::Print(UnitTarget(options, kernels[i].unit));
