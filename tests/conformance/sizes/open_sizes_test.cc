@@ -142,6 +142,21 @@ OpenModel Pyramid() {
            {{"batch", 1}, {"height", 36}, {"width", 20}}}};
 }
 
+// Recurrences of 40 steps, which are cut into pieces, for any number of sequences.
+OpenModel Recurrences() {
+  return {
+      "recurrences",
+      {{"x", {Fixed(40), {"batch", {1, 9}}, Fixed(6)}}},
+      [](ModelBuilder& b) {
+        const std::string x = b.Input("x", {40, -1, 6});
+        b.Output(b.Node("LSTM", {x, b.Weight({2, 32, 6}, 12), b.Weight({2, 32, 8}, 16), b.Uniform({2, 64}, -0.1, 0.1)},
+                        {{"hidden_size", int64_t{8}}, {"direction", std::string("bidirectional")}}));
+        b.Output(b.Node("GRU", {x, b.Weight({1, 24, 6}, 12), b.Weight({1, 24, 8}, 16)},
+                        {{"hidden_size", int64_t{8}}, {"direction", std::string("reverse")}}));
+      },
+      {{{"batch", 9}}, {{"batch", 1}}, {{"batch", 4}}}};
+}
+
 // Outputs that consist of open sizes: no node of the model computes their elements.
 OpenModel ShapesAsOutputs() {
   return {"shapes_as_outputs",
@@ -363,7 +378,8 @@ TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OpenSizes,
-                         ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), ShapesAsOutputs()),
+                         ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), Recurrences(),
+                                           ShapesAsOutputs()),
                          [](const auto& info) { return info.param.name; });
 
 class SharedSize : public OpenSizes {};
