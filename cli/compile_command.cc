@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "cli/schedule_lookup.h"
 #include "deploy/package/atomic_file.h"
 #include "deploy/package/compile_model.h"
+#include "fmt/ranges.h"
 
 namespace hone::cli {
 namespace {
@@ -50,7 +52,10 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
   nlohmann::ordered_json programs = nlohmann::ordered_json::array();
   for (const package::ProgramSummary& program : summary.programs) {
     nlohmann::ordered_json& added = programs.emplace_back();
-    added = {{"target", program.target}, {"kernels", program.kernels}, {"records_used", program.records_used}};
+    added = {{"target", program.target},
+             {"shapes", program.shapes},
+             {"kernels", program.kernels},
+             {"records_used", program.records_used}};
     for (const package::KernelSummary& kernel : program.per_kernel) {
       nlohmann::ordered_json& fields = added["per_kernel"].emplace_back();
       fields = {{"name", kernel.name}, {"workload", kernel.digest}, {"code", kernel.code_digest}};
@@ -88,8 +93,10 @@ std::string ToText(const package::CompileSummary& summary, const std::string& pa
                   sum.records_used, static_cast<double>(summary.bytes) * 1e-6, summary.seconds);
   if (summary.programs.size() == 1) return text + UnitsToText(summary.programs.front());
   for (const package::ProgramSummary& program : summary.programs) {
-    text += fmt::format("  {}: {} kernels, {} of them with recorded schedules\n", program.target, program.kernels,
-                        program.records_used);
+    const bool is_one = std::ranges::count(summary.programs, program.target, &package::ProgramSummary::target) == 1;
+    const std::string shapes = is_one ? "" : fmt::format(" with {}", fmt::join(program.shapes, " "));
+    text += fmt::format("  {}{}: {} kernels, {} of them with recorded schedules\n", program.target, shapes,
+                        program.kernels, program.records_used);
     text += UnitsToText(program);
   }
   return text;

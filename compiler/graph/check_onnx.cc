@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/check_onnx.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/bind_inputs.h"
 #include "compiler/graph/default_ranges.h"
 #include "compiler/graph/onnx_import.h"
 #include "compiler/graph/onnx_reader.h"
@@ -19,6 +22,20 @@ absl::StatusOr<RawModel> ReadWithoutWeights(const std::string& path, const Impor
 
 TryImport TryOf(const RawModel& model) {
   return [&model](const ImportOptions& options) { return TryImportOnnx(model, options); };
+}
+
+// Notes the range of each open dimension.
+void NoteRanges(const std::vector<RawInput>& inputs, const DimRanges& ranges, ImportReport& report) {
+  for (OpenDimension& open : report.open_dimensions) {
+    const auto input = std::ranges::find(inputs, open.input, &RawInput::name);
+    if (input == inputs.end() || !input->shape) continue;
+    const std::string name = SizeName(*input, open.index);
+    if (const auto range = ranges.find(name); range != ranges.end()) {
+      open.range = Print(range->second);
+    } else if (const std::optional<ir::Size> sum = SumOf(name, ranges)) {
+      open.range = Print(DimRange(sum->min(), sum->max()));
+    }
+  }
 }
 
 }  // namespace
@@ -49,6 +66,7 @@ absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOpti
   }
   assumed.ranges = *std::move(ranges);
   for (std::string& text : ShapeTexts(model, options, assumed.ranges)) report.assumed_shapes.push_back(std::move(text));
+  NoteRanges(model.graph.inputs, assumed.ranges, report);
   const ImportReport again = TryImportOnnx(model, assumed).report;
   std::set<std::string> known;
   for (const ImportProblem& problem : report.problems) known.insert(problem.text);

@@ -71,11 +71,11 @@ absl::Status ImportLog::AddNodeProblem(const absl::Status& status, const RawNode
 absl::Status ImportLog::AddInputProblem(const absl::Status& status, const RawInput& input, const DimRanges& symbols) {
   const size_t before = report_.open_dimensions.size();
   const bool may_be_open = absl::IsInvalidArgument(status);
-  if (may_be_open && !input.shape) report_.open_dimensions.push_back({input.name, 0, ""});
+  if (may_be_open && !input.shape) report_.open_dimensions.push_back({input.name, 0, "", ""});
   for (size_t d = 0; may_be_open && input.shape && d < input.shape->size(); ++d) {
     const RawDimension& dim = (*input.shape)[d];
     if (!dim.extent && !symbols.contains(SizeName(input, d)))
-      report_.open_dimensions.push_back({input.name, d, dim.symbol});
+      report_.open_dimensions.push_back({input.name, d, dim.symbol, ""});
   }
   const bool open = report_.open_dimensions.size() > before;
   AddProblem(status, open ? std::optional(ProblemKind::kOpenShape) : std::nullopt);

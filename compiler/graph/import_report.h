@@ -41,6 +41,7 @@ struct OpenDimension {
   std::string input;
   size_t index = 0;    // of the dimension in the input's shape
   std::string symbol;  // inputs with the same symbol have the same size; empty if the dimension shares none
+  std::string range;   // the values that the check took, "1..8"; empty if the check took none
 };
 
 struct ImportReport {

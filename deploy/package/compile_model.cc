@@ -20,6 +20,7 @@
 #include "deploy/package/memory_plan.h"
 #include "deploy/package/package_writer.h"
 #include "deploy/package/plan_contents.h"
+#include "fmt/ranges.h"
 
 namespace hone::package {
 namespace {
@@ -137,7 +138,7 @@ class PackageCompiler {
     HONE_RETURN_IF_ERROR(CheckSteps(plan, start));
     HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads, std::move(start)));
     PackageProgram& program = built.program;
-    Summarize(kernels, options);
+    Summarize(plan, kernels, options);
     for (size_t i = 0; i < used.size(); ++i) {
       HONE_ASSIGN_OR_RETURN(program.units[i].code, LinkedCode(kernels, options, used[i]));
     }
@@ -181,8 +182,17 @@ class PackageCompiler {
     return codegen::WithMachineCode(std::move(artifact.code), machine_codes);
   }
 
-  void Summarize(std::span<const CompiledKernel> kernels, const KernelOptions& options) {
-    ProgramSummary program = {TargetText(options), static_cast<int64_t>(kernels.size()), 0, {}};
+  static std::string ShapeText(const graph::PlanTensor& input) {
+    std::vector<std::string> extents;
+    for (const ir::Size& extent : input.type.shape) {
+      extents.push_back(graph::Print(graph::DimRange(extent.min(), extent.max())));
+    }
+    return fmt::format("{}={}", input.name, fmt::join(extents, ","));
+  }
+
+  void Summarize(const graph::Plan& plan, std::span<const CompiledKernel> kernels, const KernelOptions& options) {
+    ProgramSummary program = {TargetText(options), {}, static_cast<int64_t>(kernels.size()), 0, {}};
+    for (const graph::TensorId input : plan.inputs) program.shapes.push_back(ShapeText(plan.tensors[input]));
     for (const CompiledKernel& kernel : kernels) {
       program.records_used += kernel.is_record ? 1 : 0;
       KernelSummary& summary = program.per_kernel.emplace_back();

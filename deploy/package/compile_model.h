@@ -29,6 +29,7 @@ struct KernelSummary {
 
 struct ProgramSummary {
   std::string target;                     // canonical text, of all units together
+  std::vector<std::string> shapes;        // per input: the shapes that the program takes, "ids=1..8,128"
   int64_t kernels = 0;                    // how many it has
   int64_t records_used = 0;               // kernels whose schedule is a record
   std::vector<KernelSummary> per_kernel;  // in the plan's order of workloads

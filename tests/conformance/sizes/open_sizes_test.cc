@@ -150,8 +150,8 @@ OpenModel Pyramid() {
 }
 
 // Recurrences over sequences of any length: with fixed shapes they are unrolled, with open ones they are loops.
-OpenModel Recurrences() {
-  return {"recurrences",
+OpenModel RecurrentLoops() {
+  return {"recurrent_loops",
           {{"x", {kLength, kBatch, Fixed(6)}}},
           [](ModelBuilder& b) {
             const std::string x = b.Input("x", {40, -1, 6});
@@ -196,6 +196,21 @@ OpenModel PackedWeights() {
             b.Output(b.Node("Add", {product(x, 96, 35), b.Uniform({35}, -0.1, 0.1)}));
           },
           {{{"rows", 40}}, {{"rows", 1}}, {{"rows", 6}}, {{"rows", 39}}, {{"rows", 2}}, {{"rows", 13}}}};
+}
+
+// Recurrences of 40 steps, which are cut into pieces, for any number of sequences.
+OpenModel Recurrences() {
+  return {
+      "recurrences",
+      {{"x", {Fixed(40), {"batch", {1, 9}}, Fixed(6)}}},
+      [](ModelBuilder& b) {
+        const std::string x = b.Input("x", {40, -1, 6});
+        b.Output(b.Node("LSTM", {x, b.Weight({2, 32, 6}, 12), b.Weight({2, 32, 8}, 16), b.Uniform({2, 64}, -0.1, 0.1)},
+                        {{"hidden_size", int64_t{8}}, {"direction", std::string("bidirectional")}}));
+        b.Output(b.Node("GRU", {x, b.Weight({1, 24, 6}, 12), b.Weight({1, 24, 8}, 16)},
+                        {{"hidden_size", int64_t{8}}, {"direction", std::string("reverse")}}));
+      },
+      {{{"batch", 9}}, {{"batch", 1}}, {{"batch", 4}}}};
 }
 
 // Outputs that consist of open sizes: no node of the model computes their elements.
@@ -495,7 +510,7 @@ TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
 
 INSTANTIATE_TEST_SUITE_P(Models, OpenSizes,
                          ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), PackedWeights(),
-                                           Recurrences(), ShapesAsOutputs()),
+                                           RecurrentLoops(), Recurrences(), ShapesAsOutputs()),
                          [](const auto& info) { return info.param.name; });
 
 class SharedSize : public OpenSizes {};

@@ -240,7 +240,7 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   EXPECT_THAT(text.output, HasSubstr("operator           2  Foo (opset 17)\n"));
   EXPECT_THAT(text.output, HasSubstr("nodes: node_of_a, node_of_b\n"));
   EXPECT_THAT(text.output, HasSubstr("'axis' is similar"));
-  EXPECT_THAT(text.output, HasSubstr("  'batch': dimension 0 of 'x'\n"));
+  EXPECT_THAT(text.output, HasSubstr("  'batch' is 1..8: dimension 0 of 'x'\n"));
   EXPECT_THAT(text.output, HasSubstr("--shape x=1..8,4\n"));
   const CommandResult printed = Hone("check {gaps.onnx} --json 2>/dev/null");
   const json document = json::parse(printed.output);
@@ -250,6 +250,7 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   EXPECT_EQ(document["problems"][0]["kind"], "operator");
   EXPECT_EQ(document["summary"][0]["count"], 2);
   EXPECT_EQ(document["open_dimensions"][0]["symbol"], "batch");
+  EXPECT_EQ(document["open_dimensions"][0]["range"], "1..8");
   const CommandResult compiled = Hone("compile {gaps.onnx} -o {gaps.hone} --shape x=2,4");
   EXPECT_EQ(compiled.exit_code, 1);
   EXPECT_THAT(compiled.output, HasSubstr("gaps.onnx: 3 problems:\n"));
@@ -277,7 +278,10 @@ TEST_F(CommandsTest, SeveralShapesOfAnInputAreProgramsOfOnePackage) {
   const CommandResult compiled =
       Hone("compile {two.onnx} -o {two.hone} --shape ids=1..4,1..64 --shape ids=8,128 --json 2>/dev/null");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.output;
-  EXPECT_EQ(json::parse(compiled.output).at("programs").size(), 2u);
+  const json programs = json::parse(compiled.output).at("programs");
+  ASSERT_EQ(programs.size(), 2u);
+  EXPECT_EQ(programs[0].at("shapes"), json({"ids=1..4,1..64", "mask=1..4,1..64"}));
+  EXPECT_EQ(programs[1].at("shapes"), json({"ids=8,128", "mask=8,128"}));
   EXPECT_EQ(Hone("bench {two.hone} --seconds 0.01 --shape ids=8,128 --shape mask=8,128").exit_code, 0);
   EXPECT_EQ(Hone("profile {two.hone} --seconds 0.01 --shape ids=3,9 --shape mask=3,9").exit_code, 0);
   const CommandResult neither = Hone("bench {two.hone} --seconds 0.01 --shape ids=8,64");

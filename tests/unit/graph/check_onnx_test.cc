@@ -201,6 +201,8 @@ TEST(CheckOnnx, OpenDimensionsGetRanges) {
   ASSERT_EQ(report.open_dimensions.size(), 3u);
   EXPECT_EQ(report.open_dimensions[0].symbol, "batch");
   EXPECT_EQ(report.open_dimensions[2].symbol, "");
+  EXPECT_EQ(report.open_dimensions[0].range, "1..8");
+  EXPECT_EQ(report.open_dimensions[2].range, "1..512");
   EXPECT_THAT(report.assumed_shapes, ElementsAre("x=1..8,4", "z=1..8,1..512"));
   ImportOptions options;
   options.shapes = {{"x", {2, 4}}, {"z", {2, 5}}};
