@@ -224,7 +224,7 @@ LoadedModel CompileAndLoad(const std::string& onnx, const std::string& package) 
   package::KernelOptions options;
   options.target = target::HostCpu();
   options.threads = 2;
-  const auto summary = package::CompileModel(onnx, {}, {&options, 1}, package);
+  const auto summary = package::CompileModel(onnx, graph::ImportOptions{}, {&options, 1}, package);
   EXPECT_TRUE(summary.ok()) << summary.status();
   const HoneLoadOptions load = {sizeof(HoneLoadOptions), 1, 0};
   HoneModel* loaded = nullptr;
