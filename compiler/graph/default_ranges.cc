@@ -30,7 +30,7 @@ constexpr size_t kCandidatesMax = 16;  // numbers tried for one problem
 struct RangeForm {
   int64_t min, step;
 };
-constexpr RangeForm kForms[] = {{1, 1}, {32, 1}, {32, 32}};
+constexpr RangeForm kForms[] = {{1, 1}, {8, 1}, {32, 1}, {8, 8}, {32, 32}};
 
 struct OpenDim {
   std::string name;  // of its size

@@ -116,7 +116,7 @@ TEST_F(DefaultRanges, AKernelNeedsAnImageOfItsSize) {
   GraphBuilder b;
   b.Input("image", Dims({Dim("n"), Dim(int64_t{1}), Dim("h"), Dim("w")})).Floats("w1", {4, 1, 5, 5}, Zeros(100));
   b.Node("Conv", {"image", "w1"}, {"y"}).Output("y");
-  EXPECT_THAT(ShapesOf(b), ElementsAre("image=1..8,1,32..512,32..512"));
+  EXPECT_THAT(ShapesOf(b), ElementsAre("image=1..8,1,8..512,8..512"));
 }
 
 TEST_F(DefaultRanges, ASizeThatIsHalvedAndDoubledHasSteps) {
@@ -126,7 +126,7 @@ TEST_F(DefaultRanges, ASizeThatIsHalvedAndDoubledHasSteps) {
          {Attr("kernel_shape", std::vector<int64_t>{2, 2}), Attr("strides", std::vector<int64_t>{2, 2})});
   b.Floats("scales", {4}, {1, 1, 2, 2}).Node("Resize", {"half", "", "scales"}, {"up"});
   b.Node("Concat", {"image", "up"}, {"y"}, {Attr("axis", 1)}).Output("y");
-  EXPECT_THAT(ShapesOf(b), ElementsAre("image=1..8,2,32..512:32,32..512:32"));
+  EXPECT_THAT(ShapesOf(b), ElementsAre("image=1..8,2,8..512:8,8..512:8"));
 }
 
 TEST_F(DefaultRanges, LargeImagesAreSmallerThanOthers) {
@@ -169,6 +169,16 @@ TEST_F(DefaultRanges, ADimensionThatCannotBeOpenIsNamedWithShapesThatWork) {
               AllOf(HasSubstr("dimension 1 ('n') of input 'x' and dimension 2 ('m') of input 'x' cannot be open"),
                     HasSubstr("node 'node_of_y' (Det)"),
                     HasSubstr("give them numbers, for example with --shape x=1..8,64,64 --shape z=1..8,1..512")));
+}
+
+// One step works, and so does any other number: the number is not the operator's, so it is not taken.
+TEST_F(DefaultRanges, ANumberThatIsOneOfManyIsNotTaken) {
+  GraphBuilder b;
+  b.Input("x", Dims({Dim("steps"), Dim("batch"), Dim(int64_t{2})})).Floats("w", {1, 5, 2}, Zeros(10));
+  b.Floats("r", {1, 5, 5}, Zeros(25)).Node("RNN", {"x", "w", "r"}, {"y"}, {Attr("hidden_size", 5)}).Output("y");
+  EXPECT_THAT(std::string(Choose(b).status().message()),
+              AllOf(HasSubstr("dimension 0 ('steps') of input 'x' cannot be open: node 'node_of_y' (RNN)"),
+                    HasSubstr("give it a number, for example with --shape x=64,1..8,2")));
 }
 
 }  // namespace
