@@ -292,7 +292,13 @@ class RangeChooser {
 }  // namespace
 
 absl::StatusOr<DimRanges> ChooseRanges(const RawModel& model, const ImportOptions& options, const TryImport& import) {
-  return RangeChooser(model, options, import).Run();
+  const TryImport proving = [&](const ImportOptions& tried) {
+    ImportOptions strict = tried;
+    strict.proves_sizes = true;
+    return import(strict);
+  };
+  absl::StatusOr<DimRanges> ranges = RangeChooser(model, options, proving).Run();
+  return ranges.ok() ? std::move(ranges) : RangeChooser(model, options, import).Run();
 }
 
 DimRanges AssumedNumbers(const RawModel& model, const ImportOptions& options) {

@@ -45,7 +45,7 @@ std::optional<ir::Size> CommonExtent(const std::vector<ir::Size>& extents) {
 }  // namespace
 
 absl::StatusOr<bool> ImportGraph::FitInputs(Node& node) {
-  if (AxisFormOf(node) != AxisForm::kBroadcast || graph.sizes.empty()) return false;
+  if (AxisFormOf(node) != AxisForm::kBroadcast || graph.sizes.empty() || proves_sizes) return false;
   std::vector<ir::Shape> shapes;
   size_t rank = 0;
   for (const ValueId id : node.inputs) {

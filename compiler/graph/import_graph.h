@@ -22,6 +22,7 @@ namespace hone::graph {
 
 struct ImportGraph {
   Graph graph;
+  bool proves_sizes = false;                  // ImportOptions::proves_sizes
   std::set<ValueId> unfolded;                 // constants that Fold has not computed; see there
   std::map<ValueId, const SmallType*> small;  // constants unpacked from a small type, and what was moved from them
   std::map<ValueId, DeferredRead> late;       // values that become constants only if needed: defaults, and unread data

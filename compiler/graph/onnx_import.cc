@@ -60,6 +60,7 @@ class Importer {
 
  private:
   absl::Status ImportModel(const ImportOptions& options) {
+    at_->proves_sizes = options.proves_sizes;
     const absl::Status opset = CheckOpset(model_.opsets);
     log_.AddProblem(opset, ProblemKind::kOpset);
     Scope scope;
@@ -516,6 +517,7 @@ class Importer {
     ImportGraph& outside = *at_;
     ImportGraph inside;
     inside.graph.sizes = outside.graph.sizes;
+    inside.proves_sizes = outside.proves_sizes;
     std::map<ValueId, ValueId> captured;  // by value outside
     std::vector<ValueId> captures, inputs;
     Scope scope{.outer = &outer, .values = {}};

@@ -107,6 +107,9 @@ struct ImportOptions {
   std::function<absl::Status(const std::string& path)> may_read;
   // True: an input with a default value in the file is a constant. False: it stays an input (Graph::defaults).
   bool defaults_are_constants = false;
+  // True: tensors that an operator combines element by element must have sizes that are equal for all values of the
+  // open sizes. False: sizes that may be equal are taken, and a run requires that they are.
+  bool proves_sizes = false;
   // Called with each warning of a successful import: the file violates the specification, but its meaning is certain.
   // If empty, warnings are dropped.
   std::function<void(const std::string& text)> warn;
