@@ -173,7 +173,7 @@ Buffer WrittenBuffer(const Stmt& s);
 struct Grid {
   int64_t groups = 0, lanes = 0;  // lanes per group
   // If open sizes decide how many groups have work: that number, in terms of the variables that the Func's outermost
-  // Lets bind, and `groups` is the largest one. The Func does nothing in further groups. Else undefined.
+  // Lets bind, and `groups` is the largest one. Further groups do nothing, or repeat the last one. Else undefined.
   Expr open_groups = {};
   bool defined() const { return lanes > 0; }
   friend bool operator==(const Grid& a, const Grid& b);

@@ -210,8 +210,13 @@ class Binder {
     HONE_ASSIGN_OR_RETURN(groups_, chain.Iterations(sizes_));
     HONE_ASSIGN_OR_RETURN(ir::Stmt body, Build(chain.body, false));
     const ir::Expr group = ir::MakeVar(ir::kGroupVar);
-    body = Chain{chain.loops, std::move(body)}.Unrank(group);
-    return groups_.IsFixed() ? body : ir::MakeIf(group < ir::Expr(groups_), std::move(body));
+    // Groups without work do nothing. If there may be barriers, they repeat the last group's work instead: PoCL 3.1
+    // makes wrong code of barriers inside a condition.
+    const bool guarded = !groups_.IsFixed() && !ir::AnyStmt(body, AllocatesShared);
+    const ir::Expr last = ir::Max(ir::Expr(groups_) - ir::Expr(1), ir::Expr(0));
+    const Chain built{chain.loops, std::move(body)};
+    if (groups_.IsFixed()) return built.Unrank(group);
+    return guarded ? ir::MakeIf(group < ir::Expr(groups_), built.Unrank(group)) : built.Unrank(ir::Min(group, last));
   }
 
   absl::StatusOr<ir::Stmt> BuildLanes(const ir::For& loop, bool in_lane) {

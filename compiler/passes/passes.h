@@ -56,7 +56,7 @@ ir::Stmt BroadcastUniformMasks(const ir::Stmt& s);
 // The number of lanes is the largest extent of a lane loop chain that is not inside another. Each iteration of the lane
 // loops of the launch's own stage is one lane. Stages inside that fill shared memory distribute their lane loops over
 // all lanes of the group. Writes to shared memory or a param outside any lane loop are done by the first lane. If sizes
-// decide the number of groups, groups beyond it do nothing. Not here: barriers (barriers.h).
+// decide the number of groups, groups beyond it do nothing, or repeat the last one. Not here: barriers (barriers.h).
 //
 // Rewrites func.body and sets func.grid. func: one top-level nest (split_launches.h). After an error func is unchanged.
 // FailedPrecondition, which means that the schedule cannot run, if func has
