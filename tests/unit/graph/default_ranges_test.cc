@@ -174,11 +174,11 @@ TEST_F(DefaultRanges, ADimensionThatCannotBeOpenIsNamedWithShapesThatWork) {
 // One step works, and so does any other number: the number is not the operator's, so it is not taken.
 TEST_F(DefaultRanges, ANumberThatIsOneOfManyIsNotTaken) {
   GraphBuilder b;
-  b.Input("x", Dims({Dim("steps"), Dim("batch"), Dim(int64_t{2})})).Floats("w", {1, 5, 2}, Zeros(10));
-  b.Floats("r", {1, 5, 5}, Zeros(25)).Node("RNN", {"x", "w", "r"}, {"y"}, {Attr("hidden_size", 5)}).Output("y");
+  b.Input("x", Dims({Dim("batch"), Dim("samples"), Dim(int64_t{1})}));
+  b.Node("DFT", {"x"}, {"y"}, {Attr("axis", 1)}).Output("y");
   EXPECT_THAT(std::string(Choose(b).status().message()),
-              AllOf(HasSubstr("dimension 0 ('steps') of input 'x' cannot be open: node 'node_of_y' (RNN)"),
-                    HasSubstr("give it a number, for example with --shape x=64,1..8,2")));
+              AllOf(HasSubstr("dimension 1 ('samples') of input 'x' cannot be open: node 'node_of_y' (DFT)"),
+                    HasSubstr("give it a number, for example with --shape x=1..8,64,1")));
 }
 
 }  // namespace
