@@ -221,7 +221,7 @@ absl::StatusOr<AsLoop> SpellNonMaxSuppression(const RawNode& node, int64_t /*ops
 
 // --- Recurrences.
 
-bool IsRecurrence(const RawNode& node) { return node.op == "RNN" || node.op == "GRU" || node.op == "LSTM"; }
+bool HasRecurrence(const RawNode& node) { return node.op == "RNN" || node.op == "GRU" || node.op == "LSTM"; }
 
 int64_t IntOf(const RawNode& node, const std::string& name, int64_t fallback) {
   const auto found = node.attributes.find(name);
@@ -397,7 +397,7 @@ SpellAsLoop FindAsLoop(const RawNode& node, const TensorType* first) {
   if (node.op == "Scan") return SpellScan;
   if (node.op == "NonMaxSuppression") return SpellNonMaxSuppression;
   const size_t time_axis = IntOf(node, "layout", 0) != 0 ? 1 : 0;
-  const bool is_open = IsRecurrence(node) && first != nullptr && first->shape.size() == 3 &&
+  const bool is_open = HasRecurrence(node) && first != nullptr && first->shape.size() == 3 &&
                        !first->shape[time_axis].IsFixed() && node.inputs.size() > kRecurrent;
   return is_open ? SpellRecurrence : nullptr;
 }

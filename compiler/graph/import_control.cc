@@ -55,8 +55,8 @@ std::vector<ValueId> NewOutputs(const std::vector<std::string>& names) {
 
 // The open size of a state's dimension that steps change. It is `first` at the beginning; a step makes `next` out of
 // `current`, which is a number or the same open size with another range.
-ir::OpenSize RangeOf(const std::string& name, const ir::Size& first, const ir::Size& current, const ir::Size& next,
-                     int64_t steps_max) {
+ir::OpenSize StateRange(const std::string& name, const ir::Size& first, const ir::Size& current, const ir::Size& next,
+                        int64_t steps_max) {
   const int64_t min = std::max<int64_t>(std::min(first.min(), next.min()), 0);
   const int64_t growth = next.max() - current.max();
   if (growth <= 0) return {name, min, std::max(first.max(), next.max())};
@@ -100,7 +100,7 @@ class StateShapes {
       name = unique_(form_.name + ".size");
       sizes_.push_back(name);
     }
-    const ir::Size wider = ir::Size::Open(RangeOf(name, first, extent, next, form_.steps_max));
+    const ir::Size wider = ir::Size::Open(StateRange(name, first, extent, next, form_.steps_max));
     if (wider == extent) return false;
     extent = wider;
     return true;

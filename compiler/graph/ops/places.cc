@@ -16,7 +16,7 @@ using ir::Expr;
 
 // Inputs: counts i64[n], not decreasing; the output's shape, one size. Output: i64; element k is the first place where
 // the count exceeds k, or n.
-OpResult Places(const OpArgs& args, StageBuilder& builder) {
+OpResult SelectedPlaces(const OpArgs& args, StageBuilder& builder) {
   const Buffer& counts = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(const Shape shape, args.ConstantSizes(1));
   if (Rank(counts) != 1 || counts->dtype != DType::kInt64 || shape.size() != 1) {
@@ -45,7 +45,7 @@ void CountRange(const OpArgs& args, size_t input, double* low, double* high) {
   *high = static_cast<double>(args.inputs[0]->shape.empty() ? 1 : args.inputs[0]->shape[0].max());
 }
 
-constexpr OpDef kPlaceOps[] = {{"Places", Checked<Places, 2>, {}, CountRange}};
+constexpr OpDef kPlaceOps[] = {{"Places", Checked<SelectedPlaces, 2>, {}, CountRange}};
 
 }  // namespace
 

@@ -72,21 +72,21 @@ package::PackageProgram LoopProgram() {
   return program;
 }
 
-std::vector<uint8_t> ManifestOf(const package::PackageProgram& program) {
+std::vector<uint8_t> ManifestWith(const package::PackageProgram& program) {
   package::ConstantSection constants;
   auto manifest = package::BuildManifest(program, "cpu", package::kStepsFormatVersion, constants);
   EXPECT_TRUE(manifest.ok()) << manifest.status();
   return manifest.ok() ? *std::move(manifest) : std::vector<uint8_t>();
 }
 
-Fault View(const std::vector<uint8_t>& manifest) {
+Fault ViewSteps(const std::vector<uint8_t>& manifest) {
   runtime::ProgramView view;
   return runtime::ViewProgram({package::kStepsFormatVersion, manifest, {std::span<const uint8_t>()}}, 0, "", &view);
 }
 
 // The fault of the program with a changed step.
 std::string FaultOf(size_t index, const std::function<void(StepEntry&)>& change) {
-  std::vector<uint8_t> manifest = ManifestOf(LoopProgram());
+  std::vector<uint8_t> manifest = ManifestWith(LoopProgram());
   ManifestHeader header;
   std::memcpy(&header, manifest.data(), sizeof header);
   uint8_t* const place = manifest.data() + header.steps.offset + index * sizeof(StepEntry);
@@ -94,10 +94,10 @@ std::string FaultOf(size_t index, const std::function<void(StepEntry&)>& change)
   std::memcpy(&step, place, sizeof step);
   change(step);
   std::memcpy(place, &step, sizeof step);
-  return View(manifest).text;
+  return ViewSteps(manifest).text;
 }
 
-TEST(RunSteps, AValidProgramIsViewed) { EXPECT_TRUE(View(ManifestOf(LoopProgram())).ok()); }
+TEST(RunSteps, AValidProgramIsViewed) { EXPECT_TRUE(ViewSteps(ManifestWith(LoopProgram())).ok()); }
 
 TEST(RunSteps, StepsThatSayNothingSensibleAreRefused) {
   const std::string nothing = "does not say what to do";
