@@ -29,8 +29,9 @@ constexpr size_t kCandidatesMax = 16;  // numbers tried for one problem
 // How the ranges of all dimensions but batches begin, in the order of preference.
 struct RangeForm {
   int64_t min, step;
+  int64_t past_min;  // the least length of a past, such as that of cached keys
 };
-constexpr RangeForm kForms[] = {{1, 1}, {8, 1}, {32, 1}, {8, 8}, {32, 32}};
+constexpr RangeForm kForms[] = {{1, 1, 0}, {1, 1, 1}, {8, 1, 8}, {32, 1, 32}, {8, 8, 8}, {32, 32, 32}};
 
 struct OpenDim {
   std::string name;  // of its size
@@ -122,7 +123,9 @@ class RangeChooser {
   DimRange RangeOf(const OpenDim& dim, const Choice& choice) const {
     if (const auto number = choice.numbers.find(dim.name); number != choice.numbers.end()) return number->second;
     if (dim.is_batch) return {1, kBatchMax};
-    return {kForms[choice.form].min, choice.max, kForms[choice.form].step};
+    const RangeForm& form = kForms[choice.form];
+    const bool is_past = NameHas((*dim.input->shape)[dim.dimension], "past");
+    return {is_past ? form.past_min : form.min, choice.max, form.step};
   }
 
   DimRanges RangesOf(const Choice& choice) const {

@@ -4,8 +4,8 @@
 // A batch is 1 to 8. Any other dimension is 1 to the largest power of two, 32 to 512, with which the graph can be
 // imported and its values that exist at one time take at most 1 GiB. A dimension that the operators tie to one number
 // gets that number, and all dimensions but batches begin at 8 or 32, or are multiples of 8 or 32, if the graph can be
-// imported only so. Ranges are found by trying to import. Not here: how a range becomes a size (bind_inputs.h). Start
-// with ChooseRanges.
+// imported only so. A dimension named as a past begins at 0 if it can. Ranges are found by trying to import. Not here:
+// how a range becomes a size (bind_inputs.h). Start with ChooseRanges.
 #ifndef HONE_COMPILER_GRAPH_DEFAULT_RANGES_H_
 #define HONE_COMPILER_GRAPH_DEFAULT_RANGES_H_
 
