@@ -91,7 +91,9 @@ bool IsVar(const ir::Expr& e, const std::string& name) {
 }
 
 std::optional<Quantized> FindQuantized(const schedule::State& state, const ir::Stage& s) {
-  if (!IsContraction(s) || s.buffer->dtype != ir::DType::kFloat32 || s.reduce_axes.size() != 1) return std::nullopt;
+  if (!IsContraction(s) || s.buffer->dtype != ir::DType::kFloat32 || s.reduce_axes.size() != 1 || s.axes.empty()) {
+    return std::nullopt;
+  }
   const ir::Axis &column = s.axes.back(), &k = s.reduce_axes[0];
   if (!column.extent.IsFixed() || !k.extent.IsFixed() || column.extent.value() < 2) return std::nullopt;
   std::optional<Quantized> found;
