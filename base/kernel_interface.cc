@@ -91,6 +91,7 @@ class InterfaceParser {
     if (words.empty()) return "is empty";
     if (words[0] == "kernel") return Name(words);
     if (words[0] == "scratch") return Scratch(words);
+    if (words[0] == "step") return Step(words);
     if (words[0] == "prepare") return Launch(words, &result_.prepare);
     if (words[0] == "launch") return Launch(words, &result_.main);
     const auto role = std::find(std::begin(kRoleNames), std::end(kRoleNames), words[0]);
@@ -110,6 +111,24 @@ class InterfaceParser {
     if (!main.has_value() || !prepare.has_value()) return "has an invalid number of bytes";
     result_.workspace_bytes = *main;
     result_.prepare_workspace_bytes = *prepare;
+    return "";
+  }
+
+  // Parses "step number 63" or "step add 0 1".
+  std::string Step(const Line_& words) {
+    const std::optional<SizeOp> op = words.size() < 3 ? std::nullopt : ParseSizeOp(words[1]);
+    if (!op.has_value()) return "expected an operation on sizes";
+    SizeStep step{*op, 0, 0, 0, 0};
+    if (op == SizeOp::kNumber) {
+      const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), step.number);
+      if (words.size() != 3 || error != std::errc() || end != words[2].data() + words[2].size())
+        return "expected a number";
+    } else {
+      const auto a = Integer(words[2], kLaunchLanesMax), b = Integer(words.back(), kLaunchLanesMax);
+      if (words.size() != 4 || !a.has_value() || !b.has_value()) return "expected the numbers of two values";
+      step.a = static_cast<uint32_t>(*a), step.b = static_cast<uint32_t>(*b);
+    }
+    result_.size_steps.push_back(step);
     return "";
   }
 
@@ -141,11 +160,17 @@ class InterfaceParser {
     launch.groups = *groups;
     launch.lanes = *lanes;
     size_t first = 4;
-    if (words.size() > 5 && words[4] == "shared") {
-      const auto shared = Integer(words[5], kBufferBytesMax);
+    if (words.size() > first + 1 && words[first] == "groups") {
+      const auto value = Integer(words[first + 1], kLaunchLanesMax);
+      if (!value.has_value() || *lanes == 0) return "has an invalid number of the value for its groups";
+      launch.groups_value = static_cast<uint32_t>(*value);
+      first += 2;
+    }
+    if (words.size() > first + 1 && words[first] == "shared") {
+      const auto shared = Integer(words[first + 1], kBufferBytesMax);
       if (!shared.has_value() || *shared == 0 || *lanes == 0) return "has an invalid size of shared memory";
       launch.shared_bytes = *shared;
-      first = 6;
+      first += 2;
     }
     for (size_t i = first; i < words.size(); ++i) {
       const auto argument = Integer(words[i], kLaunchLanesMax);
@@ -172,8 +197,15 @@ class InterfaceParser {
         return "a workspace buffer ends past the end of the workspace";
       }
     }
+    const size_t sizes = result_.size_count();
+    for (size_t i = 0; i < result_.size_steps.size(); ++i) {
+      if (!IsValid(result_.size_steps[i], sizes + i)) return "step " + std::to_string(i) + " reads a later value";
+    }
     for (const auto* launches : {&result_.prepare, &result_.main}) {
+      const size_t values = launches == &result_.main ? sizes + result_.size_steps.size() : 0;
       for (const KernelLaunch& launch : *launches) {
+        if (launch.groups_value.has_value() && *launch.groups_value >= values)
+          return "launch of " + launch.function + " takes its groups from a value that does not exist";
         for (const uint32_t argument : launch.arguments) {
           if (argument >= result_.buffers.size())
             return "launch of " + launch.function + " uses a buffer that does not exist";
@@ -213,6 +245,22 @@ std::vector<uint32_t> KernelInterface::Of(BufferRole role) const {
   return indices;
 }
 
+size_t KernelInterface::size_count() const {
+  const std::vector<uint32_t> sizes = Of(BufferRole::kSizes);
+  return sizes.empty() || buffers[sizes[0]].shape.empty() ? 0 : static_cast<size_t>(buffers[sizes[0]].shape[0]);
+}
+
+std::vector<int64_t> KernelInterface::ComputeValues(std::span<const int64_t> sizes) const {
+  std::vector<int64_t> values(sizes.begin(), sizes.end());
+  values.resize(sizes.size() + size_steps.size());
+  ComputeAll(size_steps, values);
+  return values;
+}
+
+int64_t KernelLaunch::GroupsFor(std::span<const int64_t> values) const {
+  return groups_value.has_value() ? std::clamp<int64_t>(values[*groups_value], 0, groups) : groups;
+}
+
 std::string Print(const KernelInterface& interface) {
   std::string text = "kernel " + interface.name + "\n";
   for (const KernelBuffer& buffer : interface.buffers) {
@@ -222,10 +270,17 @@ std::string Print(const KernelInterface& interface) {
   }
   text += "scratch " + std::to_string(interface.workspace_bytes) + " " +
           std::to_string(interface.prepare_workspace_bytes) + "\n";
+  for (const SizeStep& step : interface.size_steps) {
+    text += "step " + std::string(hone::Name(step.op)) + " ";
+    text += step.op == SizeOp::kNumber ? std::to_string(step.number)
+                                       : std::to_string(step.a) + " " + std::to_string(step.b);
+    text += "\n";
+  }
   const auto print = [&](const char* verb, const std::vector<KernelLaunch>& launches) {
     for (const KernelLaunch& launch : launches) {
       text += std::string(verb) + " " + launch.function + " " + std::to_string(launch.groups) + " " +
               std::to_string(launch.lanes);
+      if (launch.groups_value.has_value()) text += " groups " + std::to_string(*launch.groups_value);
       if (launch.shared_bytes > 0) text += " shared " + std::to_string(launch.shared_bytes);
       for (const uint32_t argument : launch.arguments) text += " " + std::to_string(argument);
       text += "\n";

@@ -2,18 +2,21 @@
 // The interface of a compiled kernel: its buffers in order, its launches, its scratch memory. The code generator writes
 // this description; build messages, the agent, packages and the runtime read it.
 //
-// It is a value with a text form (Print, ParseKernelInterface) of one line per buffer and launch. It holds neither the
-// kernel's code nor its meaning. This header needs only the C++ library, because the runtime that ships with a model
-// includes it.
+// It is a value with a text form (Print, ParseKernelInterface) of one line per buffer, step and launch. It holds
+// neither the kernel's code nor its meaning. This header needs only the C++ library, because the runtime that ships
+// with a model includes it.
 #ifndef HONE_BASE_KERNEL_INTERFACE_H_
 #define HONE_BASE_KERNEL_INTERFACE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/size_steps.h"
 
 namespace hone {
 
@@ -47,6 +50,12 @@ struct KernelLaunch {
   int64_t groups = 0, lanes = 0;
   std::vector<uint32_t> arguments;  // indices into buffers; with a grid: the function's parameters, in order
   int64_t shared_bytes = 0;         // with a grid: shared memory per group, added to what the function declares itself
+  // With a grid whose groups depend on sizes: the number of the value that says how many groups have work (values of
+  // KernelInterface::size_steps). `groups` is the most; the function does nothing in groups without work.
+  std::optional<uint32_t> groups_value = {};
+
+  // How many groups to launch; may be 0. values: those of KernelInterface::ComputeValues.
+  int64_t GroupsFor(std::span<const int64_t> values) const;
   friend bool operator==(const KernelLaunch&, const KernelLaunch&) = default;
 };
 
@@ -56,6 +65,7 @@ struct KernelInterface {
   std::vector<KernelBuffer> buffers;
   int64_t workspace_bytes = 0;          // scratch memory of `main`; its contents are undefined before a call
   int64_t prepare_workspace_bytes = 0;  // scratch memory of `prepare`, likewise
+  std::vector<SizeStep> size_steps;     // they compute values from the elements of the buffer of sizes
   std::vector<KernelLaunch> prepare;    // run once, before the first call; empty if and only if no buffer is kPacked
   std::vector<KernelLaunch> main;       // run by every call; empty only if the outputs have no elements
   friend bool operator==(const KernelInterface&, const KernelInterface&) = default;
@@ -64,6 +74,10 @@ struct KernelInterface {
   size_t argument_count() const;
   // The indices of the buffers of that role, in order.
   std::vector<uint32_t> Of(BufferRole role) const;
+  // The number of elements of the buffer of sizes; 0 if there is none.
+  size_t size_count() const;
+  // The values that launches refer to. sizes: the elements of the buffer of sizes.
+  std::vector<int64_t> ComputeValues(std::span<const int64_t> sizes) const;
 };
 
 int64_t BytesOfDType(std::string_view dtype);  // bytes of one element; 0 for an unknown name

@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
-#include "compiler/graph/onnx_import.h"
+#include "compiler/graph/check_onnx.h"
 #include "deploy/package/compile_kernels.h"
 #include "fmt/ranges.h"
 
@@ -74,28 +74,31 @@ std::string GroupText(const ProblemGroup& group) {
 
 // One row for each size that is open: its symbol, and the dimensions that share it.
 std::string OpenText(const graph::ImportReport& report) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> sizes;  // in the order of the inputs
+  struct Size {
+    std::string symbol, range;
+    std::vector<std::string> dimensions;
+  };
+  std::vector<Size> sizes;  // in the order of the inputs
   for (const graph::OpenDimension& open : report.open_dimensions) {
-    const auto same = std::ranges::find(sizes, open.symbol, [](const auto& size) { return size.first; });
-    const bool shared = !open.symbol.empty() && same != sizes.end();
-    std::vector<std::string>& dimensions = shared ? same->second : sizes.emplace_back(open.symbol, 0).second;
-    dimensions.push_back(fmt::format("dimension {} of '{}'", open.index, open.input));
+    auto size = std::ranges::find(sizes, open.symbol, &Size::symbol);
+    if (open.symbol.empty() || size == sizes.end()) {
+      size = sizes.insert(sizes.end(), {open.symbol, open.range, {}});
+    }
+    size->dimensions.push_back(fmt::format("dimension {} of '{}'", open.index, open.input));
   }
   std::string text;
-  for (const auto& [symbol, dimensions] : sizes) {
-    text += Row("  {}: {}", symbol.empty() ? "without a name" : fmt::format("'{}'", symbol),
+  for (const auto& [symbol, range, dimensions] : sizes) {
+    text += Row("  {}{}: {}", symbol.empty() ? "without a name" : fmt::format("'{}'", symbol),
+                range.empty() ? "" : fmt::format(" is {}", range),
                 dimensions.size() <= kShownMax
                     ? fmt::format("{}", fmt::join(dimensions, ", "))
                     : fmt::format("{} and {} more", fmt::join(dimensions.begin(), dimensions.begin() + kShownMax, ", "),
                                   dimensions.size() - kShownMax));
   }
   if (!text.empty()) {
-    text = fmt::format("{} dimension{} open:\n{}  --shape binds them; the check assumed{}\n",
-                       report.open_dimensions.size(), report.open_dimensions.size() == 1 ? " is" : "s are", text, [&] {
-                         std::string shapes;
-                         for (const std::string& shape : report.assumed_shapes) shapes += " --shape " + shape;
-                         return shapes;
-                       }());
+    text = fmt::format("{} dimension{} open:\n{}  without --shape, compile takes --shape {}\n",
+                       report.open_dimensions.size(), report.open_dimensions.size() == 1 ? " is" : "s are", text,
+                       fmt::join(report.assumed_shapes, " --shape "));
   }
   return text;
 }
@@ -140,7 +143,10 @@ nlohmann::ordered_json ReportJson(const CheckResult& result, const std::string& 
                        {"count", group.nodes.size()}});
   }
   for (const graph::OpenDimension& dimension : report.open_dimensions) {
-    open.push_back({{"input", dimension.input}, {"dimension", dimension.index}, {"symbol", dimension.symbol}});
+    open.push_back({{"input", dimension.input},
+                    {"dimension", dimension.index},
+                    {"symbol", dimension.symbol},
+                    {"range", dimension.range}});
   }
   return {{"model", model},
           {"fine", result.fine()},

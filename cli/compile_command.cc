@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "cli/schedule_lookup.h"
 #include "deploy/package/atomic_file.h"
 #include "deploy/package/compile_model.h"
+#include "fmt/ranges.h"
 
 namespace hone::cli {
 namespace {
@@ -50,7 +52,10 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
   nlohmann::ordered_json programs = nlohmann::ordered_json::array();
   for (const package::ProgramSummary& program : summary.programs) {
     nlohmann::ordered_json& added = programs.emplace_back();
-    added = {{"target", program.target}, {"kernels", program.kernels}, {"records_used", program.records_used}};
+    added = {{"target", program.target},
+             {"shapes", program.shapes},
+             {"kernels", program.kernels},
+             {"records_used", program.records_used}};
     for (const package::KernelSummary& kernel : program.per_kernel) {
       nlohmann::ordered_json& fields = added["per_kernel"].emplace_back();
       fields = {{"name", kernel.name}, {"workload", kernel.digest}, {"code", kernel.code_digest}};
@@ -88,8 +93,10 @@ std::string ToText(const package::CompileSummary& summary, const std::string& pa
                   sum.records_used, static_cast<double>(summary.bytes) * 1e-6, summary.seconds);
   if (summary.programs.size() == 1) return text + UnitsToText(summary.programs.front());
   for (const package::ProgramSummary& program : summary.programs) {
-    text += fmt::format("  {}: {} kernels, {} of them with recorded schedules\n", program.target, program.kernels,
-                        program.records_used);
+    const bool is_one = std::ranges::count(summary.programs, program.target, &package::ProgramSummary::target) == 1;
+    const std::string shapes = is_one ? "" : fmt::format(" with {}", fmt::join(program.shapes, " "));
+    text += fmt::format("  {}{}: {} kernels, {} of them with recorded schedules\n", program.target, shapes,
+                        program.kernels, program.records_used);
     text += UnitsToText(program);
   }
   return text;
@@ -188,17 +195,22 @@ void ShowKernels(ProgressLine& line, std::vector<package::KernelOptions>& target
 
 absl::Status Compile(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(CheckOutputs(options));
-  HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
-  import.may_read = [&](const std::string& external) {
-    const absl::Status package = CheckNotAnInput(options.output, {external});
-    return package.ok() ? CheckNotAnInput(options.header, {external}) : package;
-  };
+  HONE_ASSIGN_OR_RETURN(std::vector<graph::ImportOptions> imports, options.model.Imports());
+  for (graph::ImportOptions& import : imports) {
+    import.may_read = [&](const std::string& external) {
+      const absl::Status package = CheckNotAnInput(options.output, {external});
+      return package.ok() ? CheckNotAnInput(options.header, {external}) : package;
+    };
+  }
   HONE_ASSIGN_OR_RETURN(std::vector<package::KernelOptions> targets, Targets(options));
+  for (graph::ImportOptions& import : imports) {
+    HONE_RETURN_IF_ERROR(AddDefaultRanges(options.model.models.front(), import));
+  }
   ProgressLine line;
   ShowKernels(line, targets);
   HONE_ASSIGN_OR_RETURN(
       const package::CompileSummary summary,
-      package::CompileModel(options.model.models.front(), import, targets, options.output, options.header_name));
+      package::CompileModel(options.model.models.front(), imports, targets, options.output, options.header_name));
   line.Finish();
   if (!options.header.empty()) HONE_RETURN_IF_ERROR(package::WriteTextFile(summary.cpp_header, options.header));
   for (const std::string& warning : summary.warnings) PrintMessage(fmt::format("warning: {}\n", warning));

@@ -68,10 +68,9 @@ absl::StatusOr<package::PackageMetadata> LoadedPackage::Metadata() const {
 }
 
 package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMetadata& metadata) const {
-  for (const package::ProgramMetadata& program : metadata.programs) {
-    if (program.target == target()) return program;
-  }
-  return {target(), {}};
+  const size_t number = hone_program(model());
+  if (number >= metadata.programs.size()) return {target(), {}};
+  return metadata.programs[number];
 }
 
 absl::Status LoadedPackage::Resize(const std::vector<std::string>& shapes) {

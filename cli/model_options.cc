@@ -23,7 +23,9 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/shape_text.h"
+#include "compiler/graph/check_onnx.h"
 #include "deploy/runtime/dtype.h"
+#include "fmt/ranges.h"
 
 namespace hone::cli {
 namespace {
@@ -67,8 +69,10 @@ void ModelOptions::AddOptionalTo(CLI::App* command, Count target_count) {
 
 void ModelOptions::AddInputsTo(CLI::App* command) {
   command
-      ->add_option("--shape", shapes,
-                   "shape of an input, if the model leaves it open: name=1,3,224,224; may be repeated")
+      ->add_option(
+          "--shape", shapes,
+          "shape of an input that the model leaves open: name=1,3,224,224, or name=1..8,3,224,224 with a range; may "
+          "be repeated, also for one input")
       ->expected(1)
       ->take_all();
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
@@ -118,18 +122,48 @@ std::vector<std::string> ModelOptions::Files() const {
 }
 
 absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
+  HONE_ASSIGN_OR_RETURN(const std::vector<graph::ImportOptions> imports, Imports());
+  if (imports.size() > 1) {
+    return UsageError(
+        fmt::format("--shape gives an input {} shapes, and this command takes one; give one of them", imports.size()));
+  }
+  return imports.front();
+}
+
+absl::StatusOr<std::vector<graph::ImportOptions>> ModelOptions::Imports() const {
+  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions options, ImportWithoutShapes());
+  std::map<std::string, std::vector<std::vector<graph::DimRange>>> given;  // by input
+  for (const std::string& text : shapes) {
+    HONE_ASSIGN_OR_RETURN(const NamedText named, SplitName("--shape", text, "name=1,3,224,224"));
+    HONE_ASSIGN_OR_RETURN(std::vector<graph::DimRange> shape, ParseShape(named.value, text));
+    given[named.name].push_back(std::move(shape));
+  }
+  size_t count = 1;
+  for (const auto& [name, alternatives] : given) count = std::max(count, alternatives.size());
+  std::vector<graph::ImportOptions> imports(count, options);
+  for (const auto& [name, alternatives] : given) {
+    if (alternatives.size() != 1 && alternatives.size() != count) {
+      return UsageError(fmt::format(
+          "--shape gives input '{}' {} shapes and another input {}; give each input one shape, or as many as the other",
+          name, alternatives.size(), count));
+    }
+    for (size_t i = 0; i < count; ++i) imports[i].shapes[name] = alternatives[alternatives.size() == 1 ? 0 : i];
+  }
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (imports[i].shapes == imports[j].shapes)
+        return UsageError("--shape gives the same shapes twice; give each once");
+    }
+  }
+  return imports;
+}
+
+absl::StatusOr<graph::ImportOptions> ModelOptions::ImportWithoutShapes() const {
   graph::ImportOptions options;
   options.defaults_are_constants = constant_defaults;
   options.warn = [told = std::make_shared<std::set<std::string>>()](const std::string& text) {
     if (told->insert(text).second) PrintMessage(fmt::format("warning: {}\n", text));  // once, also for several targets
   };
-  for (const std::string& text : shapes) {
-    HONE_ASSIGN_OR_RETURN(const NamedText shape_text, SplitName("--shape", text, "name=1,3,224,224"));
-    HONE_ASSIGN_OR_RETURN(std::vector<graph::DimRange> shape, ParseShape(shape_text.value, text));
-    if (!options.shapes.emplace(shape_text.name, std::move(shape)).second) {
-      return UsageError(fmt::format("--shape names '{}' twice", shape_text.name));
-    }
-  }
   for (const std::string& text : bindings) {
     HONE_ASSIGN_OR_RETURN(const NamedText binding, SplitName("--bind", text, "name=1,2,3 or name=FILE.npy"));
     if (options.bound_inputs.contains(binding.name) || options.bound_texts.contains(binding.name)) {
@@ -193,6 +227,16 @@ absl::StatusOr<package::Placement> ModelOptions::PlacementOn(const std::vector<t
     }
   }
   return placement;
+}
+
+absl::Status AddDefaultRanges(const std::string& path, graph::ImportOptions& import) {
+  HONE_ASSIGN_OR_RETURN(graph::OpenRanges open, graph::ChooseOpenRanges(path, import));
+  import.ranges = std::move(open.ranges);
+  if (!open.shapes.empty()) {
+    PrintMessage(fmt::format("{} leaves dimensions open; they get ranges, which --shape changes: --shape {}\n", path,
+                             fmt::join(open.shapes, " --shape ")));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<target::Target>> ParseTargetList(std::string_view text) {

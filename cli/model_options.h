@@ -21,7 +21,7 @@ namespace hone::cli {
 
 struct ModelOptions {
   std::vector<std::string> models;    // paths of ONNX files
-  std::vector<std::string> shapes;    // "name=1,3,224,224"
+  std::vector<std::string> shapes;    // "name=1,3,224,224"; several for one name are alternatives
   std::vector<std::string> bindings;  // "name=1,2,3" or "name=FILE.npy"
   std::vector<std::string> targets;   // as given, each a target or several joined by '+'; empty = this host
   std::vector<std::string> places;    // "softmax=cpu": an operator, and the kind of the target that computes it
@@ -43,8 +43,13 @@ struct ModelOptions {
 
   // The paths of all input files: the models and the files of --bind.
   std::vector<std::string> Files() const;
-  // The import options; reads the files of --bind. Warnings are printed, each once. Usage errors name the wrong option.
+  // The import options; reads the files of --bind. Warnings are printed, each once. Usage errors name the wrong option;
+  // one is that an input has several shapes.
   absl::StatusOr<graph::ImportOptions> Import() const;
+  // The same for commands that take several shapes of an input: one entry for each. The first has the first shape that
+  // is given for each input, and so on. An input with one shape has it in all. Usage error: two inputs have several
+  // shapes, but not as many.
+  absl::StatusOr<std::vector<graph::ImportOptions>> Imports() const;
   // The targets in the order given, or this host's CPU; at least one. Usage error: a target is unknown or given twice,
   // or several are joined.
   absl::StatusOr<std::vector<target::Target>> Targets() const;
@@ -57,7 +62,12 @@ struct ModelOptions {
 
  private:
   void AddInputsTo(CLI::App* command);
+  absl::StatusOr<graph::ImportOptions> ImportWithoutShapes() const;
 };
+
+// Adds ranges for the dimensions that the model at `path` and the options leave open (graph::ChooseOpenRanges), and
+// prints them.
+absl::Status AddDefaultRanges(const std::string& path, graph::ImportOptions& import);
 
 // Parses targets joined by '+', as in "opencl + cpu -mattr=+avx2". A '+' separates two targets only if the first word
 // of one follows it. InvalidArgument: one of them is unknown, or two are equal.

@@ -35,6 +35,8 @@ struct KernelProfile {
   double seconds = 0;                  // per run of the model
   const Roofline* roofline = nullptr;  // of the unit that runs it; owned by Profile
 
+  // The operations and bytes of a kernel with open sizes are not known.
+  bool IsCounted() const { return kernel.bytes > 0; }
   double Gflops() const { return seconds > 0 ? kernel.flops * calls / seconds * 1e-9 : 0; }
   double RooflineShare() const {
     return seconds > 0 ? roofline->LowerBoundSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
@@ -231,8 +233,8 @@ ordered_json ProfileToJson(const Profile& profile) {
                        {"calls", kernel.calls},
                        {"time_ms", 1e3 * kernel.seconds},
                        {"share", ShareOf(kernel, profile)},
-                       {"gflops", kernel.Gflops()},
-                       {"roofline_share", kernel.RooflineShare()},
+                       {"gflops", kernel.IsCounted() ? ordered_json(kernel.Gflops()) : ordered_json()},
+                       {"roofline_share", kernel.IsCounted() ? ordered_json(kernel.RooflineShare()) : ordered_json()},
                        {"schedule", kernel.kernel.schedule}});
     if (profile.units.size() > 1) kernels.back()["target"] = kernel.kernel.target;
   }
@@ -273,9 +275,11 @@ std::string ProfileToText(const Profile& profile) {
   text += "\n";
   text += fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "ms", "time", "calls", "GFLOP/s", "roofline", "kernel");
   for (const KernelProfile& kernel : profile.kernels) {
-    text += Row("{:>10.4f} {:>5.1f}% {:>6} {:>9.1f} {:>8.1f}%  {} {}", 1e3 * kernel.seconds,
-                100 * ShareOf(kernel, profile), kernel.calls, kernel.Gflops(), 100 * kernel.RooflineShare(),
-                kernel.kernel.operator_name, kernel.kernel.symbol);
+    const std::string rate = kernel.IsCounted()
+                                 ? fmt::format("{:>9.1f} {:>8.1f}%", kernel.Gflops(), 100 * kernel.RooflineShare())
+                                 : fmt::format("{:>9} {:>9}", "-", "-");
+    text += Row("{:>10.4f} {:>5.1f}% {:>6} {}  {} {}", 1e3 * kernel.seconds, 100 * ShareOf(kernel, profile),
+                kernel.calls, rate, kernel.kernel.operator_name, kernel.kernel.symbol);
   }
   if (!profile.borders.empty()) {
     text += fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "ms", "copies", "MB", "border");

@@ -64,6 +64,7 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
                                           const records::Source* source, const std::vector<DevicePlace>& places) {
   HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
   import.may_read = [&](const std::string& external) { return CheckNotAnInput(options.file, {external}); };
+  HONE_RETURN_IF_ERROR(AddDefaultRanges(options.model.models.front(), import));
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan,
                         graph::BuildPlan(options.model.models.front(), import, places.front().target));
   KnownRecords known;

@@ -12,6 +12,7 @@
 #include "compiler/codegen/shared_memory.h"
 #include "compiler/execution/model.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/size_numbers.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 
@@ -50,7 +51,7 @@ class InterfaceBuilder {
  public:
   InterfaceBuilder(const ir::Workload& workload, const passes::Module& module, const target::Memory& memory,
                    const std::string& name)
-      : workload_(workload), module_(module), memory_(memory) {
+      : workload_(workload), module_(module), memory_(memory), sizes_(workload.sizes) {
     result_.name = name;
   }
 
@@ -66,6 +67,7 @@ class InterfaceBuilder {
     result_.prepare_workspace_bytes = AddWorkspace(module_.prepare_workspace, module_.prepare);
     result_.main = Launches(module_.main);
     result_.prepare = Launches(module_.prepare);
+    result_.size_steps = sizes_.steps();
     return std::move(result_);
   }
 
@@ -88,13 +90,14 @@ class InterfaceBuilder {
     return bytes;
   }
 
-  std::vector<KernelLaunch> Launches(const std::vector<ir::Func>& funcs) const {
+  std::vector<KernelLaunch> Launches(const std::vector<ir::Func>& funcs) {
     std::vector<KernelLaunch> launches;
     for (const ir::Func& func : funcs) {
       KernelLaunch launch{func.name, func.grid.groups, func.grid.lanes, {}};
       if (func.grid.defined()) {
         for (const ir::Buffer& param : func.params) launch.arguments.push_back(places_.at(param.get()));
         launch.shared_bytes = PlaceShared(func, memory_).requested_bytes;
+        if (func.grid.open_groups.defined()) launch.groups_value = sizes_.Of(func.grid.open_groups);
       }
       launches.push_back(std::move(launch));
     }
@@ -105,6 +108,7 @@ class InterfaceBuilder {
   const passes::Module& module_;
   const target::Memory& memory_;
   KernelInterface result_;
+  ir::SizeNumbers sizes_;
   std::map<const ir::BufferNode*, uint32_t> places_;
 };
 

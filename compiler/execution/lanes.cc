@@ -31,6 +31,7 @@ absl::StatusOr<passes::Module> LowerToGrids(const schedule::State& state, const 
   options.producer = "build_loops";
   passes::Module module;
   module.packed = std::move(loops.packed);
+  module.sizes = std::move(loops.sizes);
   module.host_prepare = loops.prepare;
   HONE_RETURN_IF_ERROR(passes::LowerLaunches(loops.main, target, options, &module.main, &module.workspace));
   if (loops.prepare.body.defined()) {

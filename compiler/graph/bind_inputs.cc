@@ -113,34 +113,6 @@ ir::Size DimensionSize(const std::string& name, const DimRange& range) {
   return ir::Size::Open({name, range.min / range.step, range.max / range.step}) * range.step;
 }
 
-// The size that a dimension's symbol states as arithmetic on other symbols, "past_sequence + sequence"; nullopt if it
-// is a plain name, or if its terms are not symbols.
-std::optional<ir::Size> SumOf(const std::string& symbol, const std::map<std::string, DimRange>& symbols) {
-  if (symbol.find('+') == std::string::npos) return std::nullopt;
-  ir::Size sum = 0;
-  for (std::string_view term : SplitAt(symbol, '+')) {
-    while (term.starts_with(' ')) term.remove_prefix(1);
-    while (term.ends_with(' ')) term.remove_suffix(1);
-    const auto known = symbols.find(std::string(term));
-    int64_t number = 0;
-    const auto [last, error] = std::from_chars(term.data(), term.data() + term.size(), number);
-    if (known != symbols.end()) {
-      sum += DimensionSize(known->first, known->second);
-    } else if (error == std::errc() && last == term.data() + term.size()) {
-      sum += number;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return sum;
-}
-
-// Returns the name of the open size of a dimension: the model's, or one that no other dimension has.
-std::string SizeName(const RawInput& input, size_t dimension) {
-  if (input.shape && !(*input.shape)[dimension].symbol.empty()) return (*input.shape)[dimension].symbol;
-  return fmt::format("{}.{}", input.name, dimension);
-}
-
 // Parses `text` as an element of T and appends it to `bytes`; returns false if it is not one.
 template <typename T>
 bool AppendAs(std::string_view text, std::vector<std::byte>& bytes) {
@@ -225,9 +197,38 @@ std::string Print(const DimRange& range) {
   return text;
 }
 
-absl::StatusOr<SymbolExtents> BindSymbols(const std::vector<RawInput>& inputs, const ImportOptions& options) {
+std::optional<ir::Size> SumOf(const std::string& name, const DimRanges& symbols) {
+  if (name.find('+') == std::string::npos) return std::nullopt;
+  ir::Size sum = 0;
+  for (std::string_view term : SplitAt(name, '+')) {
+    while (term.starts_with(' ')) term.remove_prefix(1);
+    while (term.ends_with(' ')) term.remove_suffix(1);
+    const auto known = symbols.find(std::string(term));
+    int64_t number = 0;
+    const auto [last, error] = std::from_chars(term.data(), term.data() + term.size(), number);
+    if (known != symbols.end()) {
+      sum += DimensionSize(known->first, known->second);
+    } else if (error == std::errc() && last == term.data() + term.size()) {
+      sum += number;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return sum;
+}
+
+std::string SizeName(const RawInput& input, size_t dimension) {
+  if (input.shape && !(*input.shape)[dimension].symbol.empty()) return (*input.shape)[dimension].symbol;
+  return fmt::format("{}.{}", input.name, dimension);
+}
+
+bool IsGiven(const RawInput& input, const ImportOptions& options) {
+  return GivenShape(input, options).has_value() || options.bound_texts.contains(input.name);
+}
+
+absl::StatusOr<DimRanges> BindSymbols(const std::vector<RawInput>& inputs, const ImportOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNames(inputs, options));
-  SymbolExtents symbols;
+  DimRanges symbols;
   for (const RawInput& input : inputs) {
     const std::optional<std::vector<DimRange>> given = GivenShape(input, options);
     if (!given) continue;
@@ -241,6 +242,7 @@ absl::StatusOr<SymbolExtents> BindSymbols(const std::vector<RawInput>& inputs, c
                                                     input.name, dim.symbol, Print((*given)[i]), Print(it->second)));
     }
   }
+  symbols.insert(options.ranges.begin(), options.ranges.end());
   return symbols;
 }
 
@@ -257,7 +259,7 @@ absl::StatusOr<TensorData> BindInputValue(const RawInput& input, const TensorTyp
   return text == nullptr ? TensorData() : ReadNumbers(input.name, type, *text);
 }
 
-absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExtents& symbols,
+absl::StatusOr<TensorType> BindInputType(const RawInput& input, const DimRanges& symbols,
                                          const ImportOptions& options) {
   const std::string name = fmt::format("input '{}'", input.name);
   if (!input.type_error.ok()) return Annotate(input.type_error, name);
@@ -274,7 +276,7 @@ absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExte
   }
   for (size_t i = 0; !given && i < input.shape->size(); ++i) {
     const RawDimension& dim = (*input.shape)[i];
-    auto symbol = symbols.find(dim.symbol);
+    const auto symbol = symbols.find(SizeName(input, i));
     if (const std::optional<ir::Size> sum = SumOf(dim.symbol, symbols); !dim.extent && sum.has_value()) {
       type.shape.push_back(*sum);
       continue;
@@ -284,7 +286,7 @@ absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExte
           fmt::format("{}: dimension {} ('{}') is not known: give the shape, for example with {}", name, i,
                       dim.symbol.empty() ? "?" : dim.symbol, SuggestedShape(input)));
     }
-    type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : DimensionSize(dim.symbol, symbol->second));
+    type.shape.push_back(dim.extent ? ir::Size(*dim.extent) : DimensionSize(symbol->first, symbol->second));
   }
   HONE_RETURN_IF_ERROR(Annotate(CheckSize(type), name));
   return type;

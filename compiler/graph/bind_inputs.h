@@ -6,8 +6,8 @@
 #ifndef HONE_COMPILER_GRAPH_BIND_INPUTS_H_
 #define HONE_COMPILER_GRAPH_BIND_INPUTS_H_
 
-#include <cstdint>
-#include <map>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +18,23 @@
 
 namespace hone::graph {
 
-// The extents of symbolic dimensions, by symbol, that the shapes given for the inputs decide. InvalidArgument if the
-// options contradict the model or each other, or name an input that the model does not have.
-using SymbolExtents = std::map<std::string, DimRange>;
-absl::StatusOr<SymbolExtents> BindSymbols(const std::vector<RawInput>& inputs, const ImportOptions& options);
+// The ranges of open dimensions that the options decide: those in the given shapes, and options.ranges.
+// InvalidArgument if the options contradict the model or each other, or name an input that the model does not have.
+absl::StatusOr<DimRanges> BindSymbols(const std::vector<RawInput>& inputs, const ImportOptions& options);
+
+// The name of the size of an input's dimension: the file's, or INPUT.INDEX, which no other dimension has.
+std::string SizeName(const RawInput& input, size_t dimension);
+
+// The size that a dimension's name states as arithmetic on others, "past_sequence + sequence"; nullopt if it is a plain
+// name, or if a term is neither a number nor a key of `symbols`.
+std::optional<ir::Size> SumOf(const std::string& name, const DimRanges& symbols);
+
+// Whether the options have a shape or a value for the input.
+bool IsGiven(const RawInput& input, const ImportOptions& options);
 
 // Returns the input's type with every dimension known. InvalidArgument if a dimension stays unknown. Unimplemented if
 // the input is not a tensor of a supported type.
-absl::StatusOr<TensorType> BindInputType(const RawInput& input, const SymbolExtents& symbols,
-                                         const ImportOptions& options);
+absl::StatusOr<TensorType> BindInputType(const RawInput& input, const DimRanges& symbols, const ImportOptions& options);
 
 // Returns the input's bound value in row-major order, or nullptr for an input that stays a run-time input. `type` is
 // the result of BindInputType. InvalidArgument, stating the expected type and shape, if the value does not fit.

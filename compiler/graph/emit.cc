@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
@@ -183,6 +184,10 @@ absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node) {
 }
 
 absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node) {
+  if (IsControlFlow(node)) {
+    absl::StatusOr<std::vector<TensorType>> types = ControlTypes(graph, node);
+    return types.ok() ? std::move(types) : Annotate(types.status(), NodeText(node));
+  }
   HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
   std::vector<TensorType> types;
   for (const ir::Buffer& buffer : emitted.outputs) {
@@ -192,6 +197,7 @@ absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Nod
 }
 
 absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node) {
+  if (IsControlFlow(node)) return false;
   HONE_ASSIGN_OR_RETURN(const EmittedNode emitted, EmitNode(graph, node));
   if (!graph.sizes.empty() && UsesOpenSizes(emitted)) return false;
   const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);

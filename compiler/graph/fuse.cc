@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/graph/post_dominator.h"
@@ -55,7 +56,8 @@ class Fuser {
     }
     // Backwards, so that a chain is complete before its producers are considered.
     for (int i = count - 1; i >= 0; --i) {
-      if (!traits_[i].reduces && Single(i) && !IsView(graph_.nodes[i])) GrowChain(i);
+      const Node& node = graph_.nodes[i];
+      if (!traits_[i].reduces && Single(i) && !IsView(node) && !IsControlFlow(node)) GrowChain(i);
     }
     return Collect();
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
@@ -21,18 +22,40 @@ T AttributeOr(const Node& node, const std::string& name, T fallback) {
   return value != nullptr ? *value : fallback;
 }
 
+// The values that a node or the graph reads when it reads these: the values themselves, and for each open size in their
+// elements the output of the node that makes the size.
+class Reads {
+ public:
+  explicit Reads(const Graph& graph) : graph_(graph), makers_(SizeMakers(graph)) {}
+
+  std::vector<ValueId> Of(std::vector<ValueId> values) const {
+    if (makers_.empty()) return values;
+    const std::vector<ValueId> given = values;
+    for (const ValueId id : given) {
+      if (id == kAbsent) continue;
+      for (const ValueId maker : MakersOf(graph_.values[id], makers_)) values.push_back(maker);
+    }
+    return values;
+  }
+
+ private:
+  const Graph& graph_;
+  const std::map<std::string, ValueId, std::less<>> makers_;
+};
+
 // Marks the nodes on which the graph outputs depend.
 std::vector<bool> LiveNodes(const Graph& graph) {
   const std::vector<int> producers = Producers(graph);
+  const Reads reads(graph);
   std::vector<bool> live(graph.nodes.size(), false);
-  std::vector<ValueId> pending = graph.outputs;
+  std::vector<ValueId> pending = reads.Of(graph.outputs);
   while (!pending.empty()) {
     const ValueId value = pending.back();
     pending.pop_back();
     if (value == kAbsent || producers[value] < 0 || live[producers[value]]) continue;
     live[producers[value]] = true;
-    const Node& node = graph.nodes[producers[value]];
-    pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
+    const std::vector<ValueId> read = reads.Of(graph.nodes[producers[value]].inputs);
+    pending.insert(pending.end(), read.begin(), read.end());
   }
   return live;
 }
@@ -41,6 +64,7 @@ std::vector<bool> LiveNodes(const Graph& graph) {
 // inputs before them.
 void TakePlaces(Graph& graph, const std::map<ValueId, ValueId>& replacements) {
   const std::vector<int> producers = Producers(graph);
+  const Reads reads(graph);
   std::vector<int> places(graph.nodes.size());
   std::iota(places.begin(), places.end(), 0);
   const auto move_up = [&](ValueId made, int place) {
@@ -52,7 +76,7 @@ void TakePlaces(Graph& graph, const std::map<ValueId, ValueId>& replacements) {
   }
   // Appended nodes come after their inputs, so walking backwards visits a node before its inputs' producers.
   for (size_t i = places.size(); i-- > 0;) {
-    for (ValueId id : graph.nodes[i].inputs) move_up(id, places[i]);
+    for (ValueId id : reads.Of(graph.nodes[i].inputs)) move_up(id, places[i]);
   }
   if (std::is_sorted(places.begin(), places.end())) return;
   std::vector<size_t> order(places.size());
@@ -154,8 +178,9 @@ absl::StatusOr<ValueId> AddSlice(Graph& graph, ValueId value, int64_t axis, int6
 
 std::vector<std::vector<int>> Consumers(const Graph& graph) {
   std::vector<std::vector<int>> consumers(graph.values.size());
+  const Reads reads(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (ValueId id : graph.nodes[i].inputs) {
+    for (ValueId id : reads.Of(graph.nodes[i].inputs)) {
       if (id == kAbsent) continue;
       if (consumers[id].empty() || consumers[id].back() != static_cast<int>(i)) consumers[id].push_back(i);
     }
@@ -198,9 +223,10 @@ void Tidy(Graph& graph) {
   const std::vector<bool> live = LiveNodes(graph);
   const std::vector<std::vector<int>> consumers = Consumers(graph);
   const std::vector<int> producers = Producers(graph);
+  const Reads reads(graph);
   std::vector<int> waiting(graph.nodes.size(), 0);  // per node: inputs not yet produced, counted with repetition
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    std::vector<ValueId> inputs = graph.nodes[i].inputs;
+    std::vector<ValueId> inputs = reads.Of(graph.nodes[i].inputs);
     std::sort(inputs.begin(), inputs.end());
     inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
     for (ValueId id : inputs) waiting[i] += id != kAbsent && producers[id] >= 0;

@@ -58,8 +58,8 @@ absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const ir::Shape&
 // Appends a Slice of the elements [begin, end) along the axis.
 absl::StatusOr<ValueId> AddSlice(Graph& graph, ValueId value, int64_t axis, int64_t begin, int64_t end);
 
-// Returns per value the indices of the nodes that read it, in order, once per node. Uses as graph outputs are not
-// listed.
+// Returns per value the indices of the nodes that read it, in order, once per node. A node that reads an open size also
+// reads the first output of the node that makes the size (control_flow.h). Uses as graph outputs are not listed.
 std::vector<std::vector<int>> Consumers(const Graph& graph);
 // Returns per value the index of the node that produces it, or -1 for inputs, constants and unused values.
 std::vector<int> Producers(const Graph& graph);

@@ -68,14 +68,14 @@ absl::Status ImportLog::AddNodeProblem(const absl::Status& status, const RawNode
   return Reported();
 }
 
-absl::Status ImportLog::AddInputProblem(const absl::Status& status, const RawInput& input,
-                                        const SymbolExtents& symbols) {
+absl::Status ImportLog::AddInputProblem(const absl::Status& status, const RawInput& input, const DimRanges& symbols) {
   const size_t before = report_.open_dimensions.size();
   const bool may_be_open = absl::IsInvalidArgument(status);
-  if (may_be_open && !input.shape) report_.open_dimensions.push_back({input.name, 0, ""});
+  if (may_be_open && !input.shape) report_.open_dimensions.push_back({input.name, 0, "", ""});
   for (size_t d = 0; may_be_open && input.shape && d < input.shape->size(); ++d) {
     const RawDimension& dim = (*input.shape)[d];
-    if (!dim.extent && !symbols.contains(dim.symbol)) report_.open_dimensions.push_back({input.name, d, dim.symbol});
+    if (!dim.extent && !symbols.contains(SizeName(input, d)))
+      report_.open_dimensions.push_back({input.name, d, dim.symbol, ""});
   }
   const bool open = report_.open_dimensions.size() > before;
   AddProblem(status, open ? std::optional(ProblemKind::kOpenShape) : std::nullopt);
@@ -124,29 +124,6 @@ ImportReport ImportLog::TakeReport() {
                      other_shapes_.size(), other_shapes_.front()));
   }
   return std::move(report_);
-}
-
-void AssumeShapes(const std::vector<RawInput>& inputs, ImportReport& report, ImportOptions& options) {
-  constexpr int64_t kAssumedImage = 224, kAssumedLength = 64, kAssumedChannels = 3;
-  std::set<std::string> open;
-  for (const OpenDimension& dimension : report.open_dimensions) open.insert(dimension.input);
-  SymbolExtents symbols;
-  for (const RawInput& input : inputs) {
-    if (!open.contains(input.name)) continue;
-    const bool image = input.shape && input.shape->size() == 4;
-    std::vector<DimRange> shape;
-    std::vector<std::string> texts;
-    for (size_t d = 0; input.shape && d < input.shape->size(); ++d) {
-      const RawDimension& dim = (*input.shape)[d];
-      const int64_t guess = d == 0 ? 1 : !image ? kAssumedLength : d == 1 ? kAssumedChannels : kAssumedImage;
-      DimRange extent = dim.extent.value_or(guess);
-      if (!dim.extent && !dim.symbol.empty()) extent = symbols.emplace(dim.symbol, guess).first->second;
-      shape.push_back(extent);
-      texts.push_back(Print(extent));
-    }
-    report.assumed_shapes.push_back(fmt::format("{}={}", input.name, fmt::join(texts, ",")));
-    options.shapes[input.name] = std::move(shape);
-  }
 }
 
 }  // namespace hone::graph

@@ -38,7 +38,7 @@ class ImportLog {
   absl::Status AddNodeProblem(const absl::Status& status, const RawNode& node, size_t index, int64_t opset,
                               const std::string& where, std::optional<ProblemKind> kind);
   // The same for an input that could not be bound to a type and value; also notes its open dimensions.
-  absl::Status AddInputProblem(const absl::Status& status, const RawInput& input, const SymbolExtents& symbols);
+  absl::Status AddInputProblem(const absl::Status& status, const RawInput& input, const DimRanges& symbols);
 
   // Adds a problem if the tensor's external data cannot be read: one for each file and reason.
   void AddDataProblem(const RawTensor& tensor);
@@ -63,10 +63,6 @@ class ImportLog {
   std::set<std::string> data_problems_;                                   // those that are added, without the tensor
   std::vector<std::string> other_shapes_;                                 // values whose declared shape is wrong
 };
-
-// Adds a shape to `options` for each input with open dimensions: a batch of 1, images of 224 x 224, else 64. Dimensions
-// with the same symbol get the same extent. Notes the shapes in the report.
-void AssumeShapes(const std::vector<RawInput>& inputs, ImportReport& report, ImportOptions& options);
 
 }  // namespace hone::graph
 

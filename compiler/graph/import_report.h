@@ -41,13 +41,14 @@ struct OpenDimension {
   std::string input;
   size_t index = 0;    // of the dimension in the input's shape
   std::string symbol;  // inputs with the same symbol have the same size; empty if the dimension shares none
+  std::string range;   // the values that the check took, "1..8"; empty if the check took none
 };
 
 struct ImportReport {
   std::vector<ImportProblem> problems;  // in the order of the file; what only follows from another one is left out
   std::vector<std::string> warnings;    // the file violates the specification, but its meaning is certain
   std::vector<OpenDimension> open_dimensions;
-  // For each open input the shape that the check assumed, as text of --shape; empty if none was open.
+  // The ranges that the check took for open dimensions, as texts of --shape (ShapeTexts); empty if none was open.
   std::vector<std::string> assumed_shapes;
   int64_t nodes = 0;  // nodes and constants, those of functions and branches counted once per use
 };

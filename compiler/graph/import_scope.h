@@ -4,10 +4,14 @@
 #define HONE_COMPILER_GRAPH_IMPORT_SCOPE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/graph/decompose/table.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/onnx_reader.h"
 
@@ -18,13 +22,15 @@ namespace hone::graph {
 struct Scope {
   const Scope* outer = nullptr;
   std::map<std::string, absl::StatusOr<ValueId>> values;  // an error states why this constant cannot be read
+  // Set if the values are of a graph inside a node: returns the value there that stands for one outside.
+  std::function<ValueId(ValueId outside)> capture = {};
 
   absl::StatusOr<ValueId> Find(const std::string& name) const {
-    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
-      auto it = scope->values.find(name);
-      if (it != scope->values.end()) return it->second;
-    }
-    return kAbsent;
+    const auto it = values.find(name);
+    if (it != values.end()) return it->second;
+    if (outer == nullptr) return kAbsent;
+    absl::StatusOr<ValueId> id = outer->Find(name);
+    return capture && id.ok() && *id != kAbsent ? capture(*id) : id;
   }
   bool Has(const std::string& name) const { return values.contains(name) || (outer != nullptr && outer->Has(name)); }
 };
@@ -43,6 +49,23 @@ struct Context {
 
   bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };
+
+// Returns per output of the node its name in the node's body; "" for an output that nothing reads.
+absl::StatusOr<std::vector<std::string>> OutputsRead(const RawNode& node, const std::vector<std::string>& of_body);
+// Returns the values of these names; kAbsent for "".
+absl::StatusOr<std::vector<ValueId>> FindAll(const std::vector<std::string>& names, const Scope& scope);
+// The same for the outputs of a body, all of which it must define.
+absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, const Scope& scope);
+
+// The opset version of a domain. One that the file does not import has version 1, and ONNX's own the newest, as in ONNX
+// Runtime.
+int64_t OpsetOf(const std::string& domain, const std::map<std::string, int64_t>& opsets);
+// InvalidArgument if Hone does not read the opset of ONNX's own domain.
+absl::Status CheckOpset(const std::map<std::string, int64_t>& opsets);
+// The row of the table of decompositions that replaces the node; nullptr if there is none.
+const decompose::Row* FindDecomposition(const RawNode& node, const std::map<std::string, int64_t>& opsets);
+// Whether operator functions, a decomposition or the form of another opset define the node's operator.
+bool HasMeaning(const RawNode& node, const std::map<std::string, int64_t>& opsets);
 
 }  // namespace hone::graph
 

@@ -1,46 +1,165 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/interpret_plan.h"
 
+#include <algorithm>
+#include <map>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/ir/elements.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
+namespace {
 
-absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs) {
-  if (inputs.size() != plan.inputs.size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("the plan has {} inputs, {} were given", plan.inputs.size(), inputs.size()));
-  }
-  std::vector<ir::Bytes> computed(plan.tensors.size());
-  auto root = [&](TensorId id) { return plan.tensors[id].alias_of >= 0 ? plan.tensors[id].alias_of : id; };
-  auto bytes = [&](TensorId id) -> const ir::Bytes& {
-    const PlanTensor& tensor = plan.tensors[root(id)];
-    return tensor.data != nullptr ? *tensor.data : computed[root(id)];
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const PlanTensor& tensor = plan.tensors[plan.inputs[i]];
-    if (static_cast<int64_t>(inputs[i].size()) != ByteSize(tensor.type)) {
-      return absl::InvalidArgumentError(fmt::format("input '{}' takes {} bytes, {} were given", tensor.name,
-                                                    ByteSize(tensor.type), inputs[i].size()));
+using SizeNumbers = std::map<std::string, int64_t, std::less<>>;
+
+class Interpreter {
+ public:
+  explicit Interpreter(const Plan& plan) : plan_(plan), bytes_(plan.tensors.size()) {
+    for (size_t i = 0; i < plan.tensors.size(); ++i) {
+      if (plan.tensors[i].data != nullptr) bytes_[i] = *plan.tensors[i].data;
     }
-    computed[plan.inputs[i]] = inputs[i];
   }
-  for (const PlanCall& call : plan.calls) {
-    const ir::Workload& workload = plan.workloads[call.workload];
-    if (!workload.sizes.empty()) return absl::UnimplementedError("a plan with open sizes cannot be interpreted");
+
+  absl::Status SetInputs(const std::vector<ir::Bytes>& inputs) {
+    if (inputs.size() != plan_.inputs.size()) {
+      return absl::InvalidArgumentError(
+          fmt::format("the plan has {} inputs, {} were given", plan_.inputs.size(), inputs.size()));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const PlanTensor& tensor = plan_.tensors[plan_.inputs[i]];
+      if (!ir::IsFixed(tensor.type.shape)) {
+        return absl::UnimplementedError(
+            fmt::format("input '{}' has open sizes, which cannot be interpreted", tensor.name));
+      }
+      if (static_cast<int64_t>(inputs[i].size()) != ByteSize(tensor.type)) {
+        return absl::InvalidArgumentError(fmt::format("input '{}' takes {} bytes, {} were given", tensor.name,
+                                                      ByteSize(tensor.type), inputs[i].size()));
+      }
+      BytesOf(plan_.inputs[i]) = inputs[i];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Run() {
+    size_t step = 0, call = 0;
+    while (call < plan_.calls.size() || step < plan_.steps.size()) {
+      if (step < plan_.steps.size() && plan_.steps[step].call == static_cast<int>(call)) {
+        HONE_ASSIGN_OR_RETURN(step, Do(step));
+        if (jumped_) call = static_cast<size_t>(plan_.steps[step].call);
+      } else {
+        HONE_RETURN_IF_ERROR(Call(plan_.calls[call++]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  ir::Bytes& BytesOf(TensorId id) {
+    return bytes_[static_cast<size_t>(plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id)];
+  }
+
+  ir::Shape ShapeOf(TensorId id) const {
+    ir::Shape shape;
+    for (const ir::Size& extent : plan_.tensors[id].type.shape) shape.push_back(ValueOf(extent));
+    return shape;
+  }
+
+ private:
+  int64_t ValueOf(const ir::Size& size) const {
+    const std::map<std::string, ir::Size, std::less<>> numbers(sizes_.begin(), sizes_.end());
+    return size.Substitute(numbers).value();
+  }
+
+  absl::Status Call(const PlanCall& call) {
+    const ir::Workload* workload = &plan_.workloads[call.workload];
+    ir::Workload fixed;
+    if (!workload->sizes.empty()) {
+      SizeNumbers numbers;
+      for (size_t i = 0; i < call.sizes.size(); ++i) numbers[workload->sizes[i].name] = ValueOf(call.sizes[i]);
+      fixed = ir::WithSizes(*workload, numbers);
+      workload = &fixed;
+    }
     std::vector<std::span<const std::byte>> params;
-    for (size_t i = 0; i < workload.params.size(); ++i) params.push_back(bytes(call.arguments[i]));
-    HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, ir::Interpret(workload, params));
+    for (size_t i = 0; i < workload->params.size(); ++i) params.push_back(BytesOf(call.arguments[i]));
+    HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, ir::Interpret(*workload, params));
     for (size_t i = 0; i < results.size(); ++i) {
-      computed[call.arguments[workload.params.size() + i]] = std::move(results[i]);
+      BytesOf(call.arguments[workload->params.size() + i]) = std::move(results[i]);
     }
+    return absl::OkStatus();
   }
+
+  // Does a step and returns the number of the next one.
+  absl::StatusOr<size_t> Do(size_t number) {
+    const PlanStep& step = plan_.steps[number];
+    jumped_ = step.kind == StepKind::kJump || (step.kind == StepKind::kJumpIfZero && ValueOf(step.value) == 0);
+    if (jumped_) return static_cast<size_t>(step.destination);
+    switch (step.kind) {
+      case StepKind::kReadSize: {
+        const ir::DType dtype = plan_.tensors[step.source].type.dtype;
+        HONE_RETURN_IF_ERROR(
+            SetSize(step.size, static_cast<int64_t>(ir::ElementAsDouble(dtype, BytesOf(step.source).data()))));
+        break;
+      }
+      case StepKind::kSetSize:
+        HONE_RETURN_IF_ERROR(SetSize(step.size, ValueOf(step.value)));
+        break;
+      case StepKind::kCopy:
+        BytesOf(step.target) = ir::Bytes(BytesOf(step.source));
+        break;
+      case StepKind::kCopyRow: {
+        const ir::Bytes& row = BytesOf(step.source);
+        ir::Bytes& rows = BytesOf(step.target);
+        rows.resize(static_cast<size_t>(ValueOf(step.value)) * row.size());
+        rows.insert(rows.end(), row.begin(), row.end());
+        break;
+      }
+      case StepKind::kRequire:
+        if (ValueOf(step.value) == 0) break;
+        return absl::InvalidArgumentError(
+            fmt::format("a dimension of '{}' is larger by {} than that of a tensor which "
+                        "it is used with",
+                        plan_.tensors[step.source].name, ValueOf(step.value)));
+      case StepKind::kSwap:
+        std::swap(BytesOf(step.source), BytesOf(step.target));
+        break;
+      default:
+        break;
+    }
+    return number + 1;
+  }
+
+  absl::Status SetSize(const std::string& name, int64_t value) {
+    const auto size = std::ranges::find(plan_.sizes, name, &ir::OpenSize::name);
+    if (value < size->min || value > size->max) {
+      return absl::OutOfRangeError(
+          fmt::format("size '{}' became {}, outside its range {}..{}", name, value, size->min, size->max));
+    }
+    sizes_[name] = value;
+    return absl::OkStatus();
+  }
+
+  const Plan& plan_;
+  std::vector<ir::Bytes> bytes_;  // per tensor without alias_of
+  SizeNumbers sizes_;
+  bool jumped_ = false;  // whether the last step was a jump that was taken
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs,
+                                                     std::vector<ir::Shape>* shapes) {
+  Interpreter interpreter(plan);
+  HONE_RETURN_IF_ERROR(interpreter.SetInputs(inputs));
+  HONE_RETURN_IF_ERROR(interpreter.Run());
   std::vector<ir::Bytes> outputs;
-  for (TensorId id : plan.outputs) outputs.push_back(bytes(id));
+  for (TensorId id : plan.outputs) {
+    outputs.push_back(interpreter.BytesOf(id));
+    if (shapes != nullptr) shapes->push_back(interpreter.ShapeOf(id));
+  }
   return outputs;
 }
 

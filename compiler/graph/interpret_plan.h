@@ -11,9 +11,10 @@
 
 namespace hone::graph {
 
-// `inputs` has the row-major bytes of each plan input, exactly as many as its type takes. Returns the bytes of each
-// plan output.
-absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs);
+// `inputs` has the row-major bytes of each plan input, exactly as many as its type takes; their shapes must be fixed.
+// Returns the bytes of each plan output. `shapes`, unless nullptr, receives the shape of each, which a run may decide.
+absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs,
+                                                     std::vector<ir::Shape>* shapes = nullptr);
 
 }  // namespace hone::graph
 

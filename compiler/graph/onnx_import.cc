@@ -10,9 +10,14 @@
 
 #include "base/status.h"
 #include "compiler/graph/bind_inputs.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/import_as_loop.h"
+#include "compiler/graph/import_constant.h"
+#include "compiler/graph/import_control.h"
+#include "compiler/graph/import_graph.h"
 #include "compiler/graph/import_log.h"
 #include "compiler/graph/import_scope.h"
 #include "compiler/graph/node_form.h"
@@ -26,16 +31,12 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kOpsetMin = 1, kOpsetMax = 28;
 constexpr int kNestingDepthMax = 64;  // of functions within functions and branches within branches
 constexpr size_t kImportedNodesMax =
     1'000'000;                             // nodes of a function count once per call, so nested calls multiply them
 constexpr int64_t kIrWithDefaultsMin = 4;  // before, ONNX required every initializer to be listed as an input
-constexpr int64_t kFoldStepsMax =
-    1 << 16;  // interpreter steps per node; enough for shape arithmetic, larger constants are left to the passes
-// Interpreter steps for large constants whose values an operator needs at import: per node (as in
-// passes/constant_fold.cc) and for all nodes.
-constexpr int64_t kNeededFoldStepsMax = int64_t{1} << 25, kNeededFoldStepsTotalMax = int64_t{1} << 27;
+// Interpreter steps for all large constants together whose values an operator needs at import.
+constexpr int64_t kNeededFoldStepsTotalMax = int64_t{1} << 27;
 
 class Importer {
  public:
@@ -51,14 +52,15 @@ class Importer {
     if (options.warn) {
       for (const std::string& text : report_.warnings) options.warn(text);
     }
-    Tidy(graph_);
-    return std::move(graph_);
+    Tidy(at_->graph);
+    return std::move(at_->graph);
   }
 
   const ImportReport& report() const { return report_; }
 
  private:
   absl::Status ImportModel(const ImportOptions& options) {
+    at_->proves_sizes = options.proves_sizes;
     const absl::Status opset = CheckOpset(model_.opsets);
     log_.AddProblem(opset, ProblemKind::kOpset);
     Scope scope;
@@ -81,16 +83,16 @@ class Importer {
     for (const RawInput& declared : model_.graph.declared) {
       const auto value = scope.values.find(declared.name);
       const bool known = value != scope.values.end() && value->second.ok() && *value->second != kAbsent;
-      if (known) log_.CompareDeclared(declared, graph_.values[*value->second].type);
+      if (known) log_.CompareDeclared(declared, at_->graph.values[*value->second].type);
     }
-    log_.WarnOfDefaults(graph_);
+    log_.WarnOfDefaults(at_->graph);
     return absl::OkStatus();
   }
 
   absl::Status AddOutput(const std::string& name, const Scope& scope, std::set<std::string>& seen) {
     HONE_ASSIGN_OR_RETURN(const ValueId id, scope.Find(name));
     if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
-    if (const auto small = small_.find(id); small != small_.end()) {
+    if (const auto small = at_->small.find(id); small != at_->small.end()) {
       return SmallTypeError(fmt::format("output '{}'", name), *small->second);
     }
     if (!seen.insert(name).second) {
@@ -99,21 +101,13 @@ class Importer {
                       "Identity node",
                       name));
     }
-    graph_.outputs.push_back(id);
-    graph_.output_names.push_back(name);
+    at_->graph.outputs.push_back(id);
+    at_->graph.output_names.push_back(name);
     return absl::OkStatus();
   }
 
   static void MarkReported(Scope& scope) {
     for (auto& [name, value] : scope.values) value = Reported();
-  }
-
-  static absl::Status CheckOpset(const std::map<std::string, int64_t>& opsets) {
-    auto it = opsets.find("");
-    if (it == opsets.end()) return absl::OkStatus();
-    if (it->second >= kOpsetMin && it->second <= kOpsetMax) return absl::OkStatus();
-    return absl::InvalidArgumentError(fmt::format("the model uses opset {}; supported are {} to {}: convert the model",
-                                                  it->second, kOpsetMin, kOpsetMax));
   }
 
   // Returns a name that is unique in the graph. Values in inlined bodies may have the names of others.
@@ -146,8 +140,8 @@ class Importer {
   }
 
   ValueId AddNamed(const std::string& name, TensorType type, TensorData data) {
-    const ValueId id = AddValue(graph_, name, std::move(type), std::move(data));
-    graph_.values[id].name = UniqueName(name);
+    const ValueId id = AddValue(at_->graph, name, std::move(type), std::move(data));
+    at_->graph.values[id].name = UniqueName(name);
     return id;
   }
 
@@ -155,7 +149,7 @@ class Importer {
   bool Repeats(const RawTensor& tensor, const Scope& scope) const {
     const auto known = scope.values.find(tensor.name);
     if (known == scope.values.end() || !known->second.ok() || !tensor.constant.ok()) return false;
-    const Value& value = graph_.values[*known->second];
+    const Value& value = at_->graph.values[*known->second];
     const TensorData& data = tensor.constant->data;
     return value.type == tensor.constant->type && value.data != nullptr && data != nullptr && *value.data == *data;
   }
@@ -167,9 +161,9 @@ class Importer {
       absl::StatusOr<ValueId> id = kAbsent;
       if (tensor.constant.ok()) {
         id = AddNamed(tensor.name, tensor.constant->type, tensor.constant->data);
-        if (tensor.later.read) late_[*id] = tensor.later.read;
+        if (tensor.later.read) at_->late[*id] = tensor.later.read;
         log_.AddDataProblem(tensor);
-        if (tensor.small != nullptr) small_[*id] = tensor.small;
+        if (tensor.small != nullptr) at_->small[*id] = tensor.small;
       } else {
         id = tensor.constant.status();
       }
@@ -198,7 +192,7 @@ class Importer {
     for (const RawInput& input : model_.graph.inputs) {
       if (!scope.values.contains(input.name)) inputs.push_back(input);
     }
-    HONE_ASSIGN_OR_RETURN(const SymbolExtents symbols, BindSymbols(inputs, options));
+    HONE_ASSIGN_OR_RETURN(const DimRanges symbols, BindSymbols(inputs, options));
     for (const RawInput& input : inputs) {
       absl::StatusOr<ValueId> id =
           defaulted.contains(input.name) ? AddDefaulted(input) : AddInput(input, symbols, options);
@@ -208,24 +202,24 @@ class Importer {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ValueId> AddInput(const RawInput& input, const SymbolExtents& symbols, const ImportOptions& options) {
+  absl::StatusOr<ValueId> AddInput(const RawInput& input, const DimRanges& symbols, const ImportOptions& options) {
     HONE_ASSIGN_OR_RETURN(TensorType type, BindInputType(input, symbols, options));
-    DeclareSizes(graph_, type.shape);
+    DeclareSizes(at_->graph, type.shape);
     HONE_ASSIGN_OR_RETURN(TensorData value, BindInputValue(input, type, options));
     const bool is_input = value == nullptr;
     const ValueId id = AddNamed(input.name, std::move(type), std::move(value));
-    if (is_input) graph_.inputs.push_back(id);
+    if (is_input) at_->graph.inputs.push_back(id);
     return id;
   }
 
-  // An input whose default decides a shape becomes a constant when that shape is needed; see FoldValue.
+  // An input whose default decides a shape becomes a constant when that shape is needed; see ImportGraph::FoldValue.
   absl::StatusOr<ValueId> AddDefaulted(const RawInput& input) {
     const auto tensor = std::ranges::find(model_.graph.initializers, input.name, &RawTensor::name);
     const ValueId id = AddNamed(input.name, tensor->constant->type, nullptr);
     const TensorData data = tensor->constant->data;
-    graph_.inputs.push_back(id);
-    graph_.defaults[id] = data;
-    late_[id] = tensor->later.read ? tensor->later.read : DeferredRead([data] { return data; });
+    at_->graph.inputs.push_back(id);
+    at_->graph.defaults[id] = data;
+    at_->late[id] = tensor->later.read ? tensor->later.read : DeferredRead([data] { return data; });
     return id;
   }
 
@@ -291,11 +285,6 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportNode(const RawNode& raw, size_t index, const Context& context,
                                                   Scope& scope) {
-    if (raw.domain.empty() && (raw.op == "Loop" || raw.op == "Scan")) {
-      CheckBodies(raw, index, context);
-      return absl::UnimplementedError(Describe(raw, index) +
-                                      ": loops are not supported; export the model without them");
-    }
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
     if (auto function = model_.functions.find({node->domain, node->op, node->overload});
@@ -308,9 +297,15 @@ class Importer {
       return outputs.ok() ? outputs : AddContext(outputs.status(), "in function " + node->op);
     }
     if (node->domain.empty() && node->op == "Constant") return Named(ImportConstant(*node), raw, index);
-    if (node->domain.empty() && node->op == "If") {
-      absl::StatusOr<std::vector<ValueId>> outputs = ImportIf(*node, index, context, scope);
-      if (!outputs.ok() && !took_branch_) CheckBodies(raw, index, context);
+    const bool as_loop = SpelledAsLoop(*node, scope) != nullptr;
+    if (as_loop) HONE_RETURN_IF_ERROR(CheckOperator(*node, index, context));
+    if (as_loop || IsRawControlFlow(*node)) {
+      saw_body_ = false;
+      const auto import = as_loop            ? &Importer::ImportAsLoop
+                          : node->op == "If" ? &Importer::ImportIf
+                                             : &Importer::ImportLoop;
+      absl::StatusOr<std::vector<ValueId>> outputs = (this->*import)(*node, index, context, scope);
+      if (!outputs.ok() && !saw_body_) CheckBodies(raw, index, context);
       return Named(std::move(outputs), raw, index);
     }
     return ImportOperator(*node, index, context, scope);
@@ -321,32 +316,18 @@ class Importer {
     return result.ok() ? std::move(result) : AddContext(result.status(), Describe(node, index));
   }
 
-  // The row of the table of decompositions that replaces the node; nullptr if there is none.
-  static const decompose::Row* FindDecomposition(const RawNode& node, const Context& context) {
-    const auto onnx_opset = context.opsets.find("");
-    return decompose::FindRow(node.domain, node.op, onnx_opset == context.opsets.end() ? 0 : onnx_opset->second);
-  }
-
-  // Whether operator functions, a decomposition or the form of another opset define the node's operator.
-  static bool HasMeaning(const RawNode& node, const Context& context) {
-    if (FindOp(node.domain, node.op) != nullptr || FindDecomposition(node, context) != nullptr) return true;
-    return node.domain.empty() && opsets::FindRewrite(node.op, OpsetOf(node.domain, context)) != nullptr;
-  }
-
-  // The opset version of a domain. One that the file does not import has version 1, and ONNX's own the newest, as in
-  // ONNX Runtime.
-  static int64_t OpsetOf(const std::string& domain, const Context& context) {
-    const auto opset = context.opsets.find(domain);
-    return opset != context.opsets.end() ? opset->second : domain.empty() ? kOpsetMax : 1;
+  static bool IsRawControlFlow(const RawNode& node) {
+    return node.domain.empty() && (node.op == "If" || node.op == "Loop");
   }
 
   // Returns the status for the values of a node that failed.
   absl::Status AddNodeProblem(const absl::Status& status, const RawNode& node, size_t index, const Context& context) {
-    const bool control_flow = node.domain.empty() && (node.op == "Loop" || node.op == "Scan" || node.op == "If");
+    const bool control_flow = IsRawControlFlow(node) || node.op == "Scan";
     std::optional<ProblemKind> kind;
     if (absl::IsUnimplemented(status) && control_flow) kind = ProblemKind::kControlFlow;
-    if (absl::IsUnimplemented(status) && !control_flow && !HasMeaning(node, context)) kind = ProblemKind::kOperator;
-    return log_.AddNodeProblem(status, node, index, OpsetOf(node.domain, context), context.where, kind);
+    if (absl::IsUnimplemented(status) && !control_flow && !HasMeaning(node, context.opsets))
+      kind = ProblemKind::kOperator;
+    return log_.AddNodeProblem(status, node, index, OpsetOf(node.domain, context.opsets), context.where, kind);
   }
 
   // Checks what needs no types: that Hone has the operator, and the node's form. Converts attributes.
@@ -355,14 +336,14 @@ class Importer {
       return absl::UnimplementedError(Describe(node, index) +
                                       ": domain 'hone' is internal to Hone; use operators of ONNX instead");
     }
-    if (!HasMeaning(node, context)) {
+    if (!HasMeaning(node, context.opsets)) {
       return absl::UnimplementedError(fmt::format("node '{}' ({}{}{}): the operator is not supported",
                                                   NameOf(node, index), node.domain, node.domain.empty() ? "" : ".",
                                                   node.op));
     }
-    const int64_t opset = OpsetOf(node.domain, context);
+    const int64_t opset = OpsetOf(node.domain, context.opsets);
     std::vector<std::string> warnings;
-    const bool from_elsewhere = FindDecomposition(node, context) != nullptr;  // ONNX's signature is not its own
+    const bool from_elsewhere = FindDecomposition(node, context.opsets) != nullptr;  // ONNX's signature is not its own
     const absl::Status form = from_elsewhere ? absl::OkStatus() : CheckNodeForm(node, opset, warnings);
     if (!context.opsets.contains(node.domain)) {
       warnings.push_back(fmt::format("the model does not state its version of domain '{}'; {} is taken",
@@ -388,8 +369,7 @@ class Importer {
   void CheckInBody(RawNode node, size_t index, const Context& context) {
     if (model_.functions.contains({node.domain, node.op, node.overload})) return;
     if (node.domain.empty() && node.op == "Constant") return;
-    const bool loop = node.domain.empty() && (node.op == "Loop" || node.op == "Scan");
-    if (loop || (node.domain.empty() && node.op == "If")) return CheckBodies(node, index, context);
+    if (IsRawControlFlow(node)) return CheckBodies(node, index, context);
     const bool refers = std::ranges::any_of(node.attributes, [](const auto& a) { return !a.second.reference.empty(); });
     const absl::Status status = refers ? absl::OkStatus() : CheckOperator(node, index, context);
     AddNodeProblem(status, node, index, context).IgnoreError();
@@ -444,111 +424,234 @@ class Importer {
     return FindOutputs(wanted, scope);
   }
 
-  // Returns per output of the node its name in the node's body; "" for an output that nothing reads.
-  static absl::StatusOr<std::vector<std::string>> OutputsRead(const RawNode& node,
-                                                              const std::vector<std::string>& of_body) {
-    std::vector<std::string> names(node.outputs.size());
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (node.outputs[i].empty()) continue;
-      if (i >= of_body.size()) return absl::InvalidArgumentError("the node has more outputs than its body defines");
-      names[i] = of_body[i];
-    }
-    return names;
-  }
+  // --- Control flow. These set saw_body_ once they import a body, which reports the problems inside it.
 
-  // Returns the values of these names; kAbsent for "".
-  static absl::StatusOr<std::vector<ValueId>> FindAll(const std::vector<std::string>& names, const Scope& scope) {
-    std::vector<ValueId> values;
-    for (const std::string& name : names) {
-      HONE_ASSIGN_OR_RETURN(const ValueId id, name.empty() ? kAbsent : scope.Find(name));
-      values.push_back(id);
-    }
-    return values;
-  }
-
-  static absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, const Scope& scope) {
-    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, FindAll(names, scope));
-    for (size_t i = 0; i < names.size(); ++i) {
-      const std::string& name = names[i];
-      if (!name.empty() && outputs[i] == kAbsent) {
-        return absl::InvalidArgumentError(fmt::format("its body does not define output '{}'", name));
-      }
-    }
-    return outputs;
-  }
-
-  // Sets took_branch_ if the condition is known.
-  absl::StatusOr<std::vector<ValueId>> ImportIf(const RawNode& node, size_t index, const Context& context,
-                                                Scope& outer) {
-    took_branch_ = false;
-    HONE_ASSIGN_OR_RETURN(const ValueId condition, node.inputs.empty() ? kAbsent : outer.Find(node.inputs[0]));
-    if (condition == kAbsent) return absl::InvalidArgumentError("the condition is missing");
-    HONE_RETURN_IF_ERROR(FoldValue(condition).status());
-    const Value& value = graph_.values[condition];
-    if (value.data == nullptr) {
-      return absl::UnimplementedError(
-          "the condition is not known at compile time, which is not supported; if it is a model input, fix its value "
-          "with --bind NAME=true or NAME=false");
-    }
-    if (value.type.dtype != ir::DType::kBool || value.data->size() != 1) {
-      return absl::InvalidArgumentError("the condition must be one bool");
-    }
-    const std::string branch = value.data->front() != std::byte{0} ? "then_branch" : "else_branch";
-    auto it = node.attributes.find(branch);
+  // The graph in an attribute of the node.
+  static absl::StatusOr<const RawGraph*> BodyOf(const RawNode& node, const std::string& name) {
+    const auto it = node.attributes.find(name);
     if (it != node.attributes.end()) {
       if (const auto* unread = std::get_if<absl::Status>(&it->second.value)) return *unread;
     }
     const auto* body =
         it == node.attributes.end() ? nullptr : std::get_if<std::shared_ptr<const RawGraph>>(&it->second.value);
-    if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError(branch + " is missing");
-    for (const RawInput& input : (*body)->inputs) {
+    if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError(name + " is missing");
+    return body->get();
+  }
+
+  // The same for an If, whose graphs should have no inputs.
+  static absl::StatusOr<const RawGraph*> BranchOf(const RawNode& node, const std::string& name) {
+    HONE_ASSIGN_OR_RETURN(const RawGraph* const body, BodyOf(node, name));
+    for (const RawInput& input : body->inputs) {
       HONE_RETURN_IF_ERROR(Annotate(input.type_error, fmt::format("input '{}'", input.name)));
     }
+    return body;
+  }
+
+  Context InsideOf(const RawNode& node, size_t index, const Context& context) const {
+    return {context.opsets,    context.call_attributes,
+            context.depth + 1, nullptr,
+            &context,          context.where + Describe(node, index) + ": ",
+            context.tentative};
+  }
+
+  // A branch whose condition is known takes the place of the node.
+  absl::StatusOr<std::vector<ValueId>> ImportIf(const RawNode& node, size_t index, const Context& context,
+                                                const Scope& outer) {
+    HONE_ASSIGN_OR_RETURN(const ValueId condition, node.inputs.empty() ? kAbsent : outer.Find(node.inputs[0]));
+    if (condition == kAbsent) return absl::InvalidArgumentError("the condition is missing");
+    HONE_RETURN_IF_ERROR(at_->FoldValue(condition, needed_steps_left_).status());
+    const Value& value = at_->graph.values[condition];
+    if (value.type.dtype != ir::DType::kBool || value.type.elements() != ir::Size(1)) {
+      return absl::InvalidArgumentError("the condition must be one bool");
+    }
+    const Context inner = InsideOf(node, index, context);
+    if (value.data == nullptr) return ImportBranches(node, index, inner, outer, condition);
+    HONE_ASSIGN_OR_RETURN(const RawGraph* const body, BranchOf(node, IsTrue(value) ? "then_branch" : "else_branch"));
     Scope scope{.outer = &outer, .values = {}};
-    HONE_RETURN_IF_ERROR(AddInitializers(**body, scope));
-    const Context inner{context.opsets,    context.call_attributes,
-                        context.depth + 1, nullptr,
-                        &context,          context.where + Describe(node, index) + ": ",
-                        context.tentative};
-    HONE_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, OutputsRead(node, (*body)->outputs));
-    const absl::Status imported = ImportNodes((*body)->nodes, wanted, inner, scope);
-    took_branch_ = true;
+    HONE_RETURN_IF_ERROR(AddInitializers(*body, scope));
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, OutputsRead(node, body->outputs));
+    const absl::Status imported = ImportNodes(body->nodes, wanted, inner, scope);
+    saw_body_ = true;
     HONE_RETURN_IF_ERROR(imported);
     return FindOutputs(wanted, scope);
   }
 
-  absl::StatusOr<std::vector<ValueId>> ImportConstant(const RawNode& node) {
-    if (node.attributes.size() != 1 || node.outputs.size() != 1) {
-      return absl::InvalidArgumentError("a Constant must have exactly one attribute and one output");
+  // An If whose condition a run decides.
+  absl::StatusOr<std::vector<ValueId>> ImportBranches(const RawNode& node, size_t index, const Context& inner,
+                                                      const Scope& outer, ValueId condition) {
+    std::vector<ImportedBody> bodies;
+    for (const char* branch : {"then_branch", "else_branch"}) {
+      HONE_ASSIGN_OR_RETURN(const RawGraph* const body, BranchOf(node, branch));
+      HONE_ASSIGN_OR_RETURN(std::vector<std::string> wanted, OutputsRead(node, body->outputs));
+      std::erase(wanted, "");
+      HONE_ASSIGN_OR_RETURN(ImportedBody imported, ImportBody(*body, wanted, inner, outer, {}));
+      bodies.push_back(std::move(imported));
     }
-    const auto& [name, attribute] = *node.attributes.begin();
-    if (const auto* tensor = std::get_if<Constant>(&attribute.value); tensor != nullptr && name == "value") {
-      if (tensor->data == nullptr) return absl::InvalidArgumentError("the value is missing");
-      const ValueId id = AddNamed(node.outputs[0], tensor->type, tensor->data);
-      if (attribute.small != nullptr) small_[id] = attribute.small;
-      return std::vector<ValueId>{id};
-    }
-    if (const auto* f = std::get_if<double>(&attribute.value); f != nullptr && name == "value_float") {
-      return AddScalars<float>(node, ir::DType::kFloat32, {}, {static_cast<float>(*f)});
-    }
-    if (const auto* i = std::get_if<int64_t>(&attribute.value); i != nullptr && name == "value_int") {
-      return AddScalars<int64_t>(node, ir::DType::kInt64, {}, {*i});
-    }
-    if (const auto* fs = std::get_if<std::vector<double>>(&attribute.value); fs != nullptr && name == "value_floats") {
-      return AddScalars<float>(node, ir::DType::kFloat32, {static_cast<int64_t>(fs->size())}, {fs->begin(), fs->end()});
-    }
-    if (const auto* is = std::get_if<std::vector<int64_t>>(&attribute.value); is != nullptr && name == "value_ints") {
-      return AddScalars<int64_t>(node, ir::DType::kInt64, {static_cast<int64_t>(is->size())}, *is);
-    }
-    return absl::UnimplementedError(fmt::format("constants given as '{}' are not supported", name));
+    HONE_ASSIGN_OR_RETURN(const ValueId scalar, AddReshape(at_->graph, condition, {}));
+    return AddForOutputs(node, [&](const std::vector<std::string>& names) {
+      return AddIf(at_->graph, UniqueName(NameOf(node, index)), scalar, std::move(bodies[0]), std::move(bodies[1]),
+                   names, NewNames());
+    });
   }
 
-  template <typename T>
-  std::vector<ValueId> AddScalars(const RawNode& node, ir::DType dtype, std::vector<int64_t> shape,
-                                  const std::vector<T>& values) {
-    const ValueId id = AddConstant<T>(graph_, node.outputs[0], dtype, std::move(shape), values);
-    graph_.values[id].name = UniqueName(node.outputs[0]);
-    return {id};
+  // Calls `add` with the names of the outputs that are read, and returns its values in the places of these outputs.
+  template <typename Add>
+  absl::StatusOr<std::vector<ValueId>> AddForOutputs(const RawNode& node, const Add& add) {
+    std::vector<std::string> names;
+    for (const std::string& name : node.outputs) {
+      if (!name.empty()) names.push_back(UniqueName(name));
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made, add(names));
+    std::vector<ValueId> outputs;
+    auto next = made.begin();
+    for (const std::string& name : node.outputs) outputs.push_back(name.empty() ? kAbsent : *next++);
+    return outputs;
+  }
+
+  using DefineInputs = std::function<absl::Status(Scope& scope)>;  // adds a body's own inputs, and defines their names
+
+  // Imports a graph inside a node as a graph of its own. Values from outside that it reads become captures.
+  absl::StatusOr<ImportedBody> ImportBody(const RawGraph& body, const std::vector<std::string>& outputs,
+                                          const Context& inner, const Scope& outer, const DefineInputs& define_inputs) {
+    saw_body_ = true;
+    ImportGraph& outside = *at_;
+    ImportGraph inside;
+    inside.graph.sizes = outside.graph.sizes;
+    inside.proves_sizes = outside.proves_sizes;
+    std::map<ValueId, ValueId> captured;  // by value outside
+    std::vector<ValueId> captures, inputs;
+    Scope scope{.outer = &outer, .values = {}};
+    scope.capture = [&](ValueId id) -> ValueId {
+      const auto [known, added] = captured.emplace(id, kAbsent);
+      if (!added) return known->second;
+      known->second = inside.Capture(outside, id, UniqueName(outside.graph.values[id].name), needed_steps_left_);
+      const Value& value = inside.graph.values[known->second];
+      if (value.data == nullptr && value.elements == nullptr) {
+        captures.push_back(id);
+        inputs.push_back(known->second);
+      }
+      return known->second;
+    };
+    at_ = &inside;
+    const absl::Status imported = ImportInto(body, outputs, inner, scope, define_inputs);
+    at_ = &outside;
+    HONE_RETURN_IF_ERROR(imported);
+    inside.graph.inputs.insert(inside.graph.inputs.end(), inputs.begin(), inputs.end());
+    Tidy(inside.graph);
+    return ImportedBody{std::move(inside.graph), std::move(captures)};
+  }
+
+  absl::Status ImportInto(const RawGraph& body, const std::vector<std::string>& outputs, const Context& inner,
+                          Scope& scope, const DefineInputs& define_inputs) {
+    if (define_inputs) HONE_RETURN_IF_ERROR(define_inputs(scope));
+    HONE_RETURN_IF_ERROR(AddInitializers(body, scope));
+    HONE_RETURN_IF_ERROR(ImportNodes(body.nodes, outputs, inner, scope));
+    HONE_ASSIGN_OR_RETURN(at_->graph.outputs, FindOutputs(outputs, scope));
+    for (const std::string& name : outputs) at_->graph.output_names.push_back(name);
+    return absl::OkStatus();
+  }
+
+  // An optional scalar input; kAbsent if the node leaves it out.
+  absl::StatusOr<ValueId> ScalarInput(const RawNode& node, size_t input, ir::DType dtype, const Scope& outer) {
+    if (input >= node.inputs.size() || node.inputs[input].empty()) return kAbsent;
+    HONE_ASSIGN_OR_RETURN(const ValueId id, outer.Find(node.inputs[input]));
+    HONE_RETURN_IF_ERROR(at_->FoldValue(id, needed_steps_left_).status());
+    const TensorType& type = at_->graph.values[id].type;
+    if (type.dtype != dtype || type.elements() != ir::Size(1)) {
+      return absl::InvalidArgumentError(fmt::format("input {} must be one {}", input, ir::Name(dtype)));
+    }
+    return AddReshape(at_->graph, id, {});
+  }
+
+  // A value of the graph inside that is the number of the step.
+  ValueId StepNumber(const std::string& name, const ir::OpenSize& counter) {
+    const ValueId id = AddSizes(at_->graph, name, {ir::Size::Open(counter)});
+    at_->graph.values[id].type.shape = {};  // a list of one has the same elements
+    at_->graph.values[id].name = UniqueName(name);
+    return id;
+  }
+
+  absl::StatusOr<std::vector<ValueId>> ImportLoop(const RawNode& node, size_t index, const Context& context,
+                                                  const Scope& outer) {
+    HONE_ASSIGN_OR_RETURN(const RawGraph* const body, BodyOf(node, "body"));
+    const size_t states = std::max<size_t>(node.inputs.size(), 2) - 2;
+    if (body->inputs.size() != states + 2 || body->outputs.size() < states + 1) {
+      return absl::InvalidArgumentError("its body does not have the inputs and outputs of the loop");
+    }
+    LoopForm form{.name = UniqueName(NameOf(node, index)), .rows = body->outputs.size() - 1 - states};
+    HONE_ASSIGN_OR_RETURN(form.steps, ScalarInput(node, 0, ir::DType::kInt64, outer));
+    HONE_ASSIGN_OR_RETURN(form.condition, ScalarInput(node, 1, ir::DType::kBool, outer));
+    HONE_ASSIGN_OR_RETURN(form.states, FindAll({node.inputs.begin() + 2, node.inputs.end()}, outer));
+    AddCounter(at_->graph, UniqueName(form.name + ".step"), form);
+    const Context inner = InsideOf(node, index, context);
+    const auto import_body = [&](const std::vector<TensorType>& types) {
+      return ImportBody(*body, body->outputs, inner, outer, [&, this](Scope& scope) -> absl::Status {
+        HONE_RETURN_IF_ERROR(Define(body->inputs[0].name, StepNumber(body->inputs[0].name, form.counter), scope));
+        const auto yes = std::make_shared<const std::vector<std::byte>>(1, std::byte{1});
+        HONE_RETURN_IF_ERROR(
+            Define(body->inputs[1].name, AddNamed(body->inputs[1].name, {ir::DType::kBool, {}}, yes), scope));
+        return DefineStates(*body, 2, types, scope);
+      });
+    };
+    const auto names = LoopOutputNames(node, form.name, states + form.rows, NewNames());
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddLoop(at_->graph, form, import_body, names, NewNames()));
+    return PresentOutputs(node, std::move(outputs));
+  }
+
+  NameSource NewNames() { return std::bind_front(&Importer::UniqueName, this); }
+
+  static std::vector<ValueId> PresentOutputs(const RawNode& node, std::vector<ValueId> outputs) {
+    outputs.resize(node.outputs.size(), kAbsent);
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = node.outputs[i].empty() ? kAbsent : outputs[i];
+    return outputs;
+  }
+
+  // Adds one input of the graph inside per state, from the body's input number `first` on.
+  absl::Status DefineStates(const RawGraph& body, size_t first, const std::vector<TensorType>& types, Scope& scope) {
+    for (size_t i = 0; i < types.size(); ++i) {
+      const std::string& name = body.inputs[first + i].name;
+      const ValueId id = AddNamed(name, types[i], nullptr);
+      DeclareSizes(at_->graph, types[i].shape);
+      at_->graph.inputs.push_back(id);
+      HONE_RETURN_IF_ERROR(Define(name, id, scope));
+    }
+    return absl::OkStatus();
+  }
+
+  SpellAsLoop SpelledAsLoop(const RawNode& node, const Scope& scope) const {
+    const absl::StatusOr<ValueId> first = node.inputs.empty() ? kAbsent : scope.Find(node.inputs[0]);
+    const bool is_known = first.ok() && *first != kAbsent;
+    return FindAsLoop(node, is_known ? &at_->graph.values[*first].type : nullptr);
+  }
+
+  // An operator that is imported as nodes with a Loop.
+  absl::StatusOr<std::vector<ValueId>> ImportAsLoop(const RawNode& node, size_t /*index*/, const Context& context,
+                                                    const Scope& outer) {
+    HONE_ASSIGN_OR_RETURN(const AsLoop spelled, SpelledAsLoop(node, outer)(node, OpsetOf("", context.opsets)));
+    static const std::map<std::string, int64_t> kOwn = {{"", kOwnOpset}};
+    const Context inner{spelled.has_body ? context.opsets : kOwn,
+                        spelled.has_body ? context.call_attributes : nullptr,
+                        context.depth + 1,
+                        nullptr,
+                        &context,
+                        context.where,
+                        context.tentative || !spelled.has_body};
+    Scope scope{.outer = &outer, .values = {}};
+    HONE_RETURN_IF_ERROR(ImportNodes(spelled.nodes, spelled.outputs, inner, scope));
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, FindOutputs(spelled.outputs, scope));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] == kAbsent) continue;
+      HONE_ASSIGN_OR_RETURN(outputs[i], PlaceRows(at_->graph, outputs[i], spelled.axes[i], spelled.reversed[i]));
+    }
+    return outputs;
+  }
+
+  absl::StatusOr<std::vector<ValueId>> ImportConstant(const RawNode& node) {
+    HONE_ASSIGN_OR_RETURN(Constant constant, ConstantOf(node));
+    const ValueId id = AddNamed(node.outputs[0], std::move(constant.type), std::move(constant.data));
+    const SmallType* const small = node.attributes.begin()->second.small;
+    if (small != nullptr) at_->small[id] = small;
+    return std::vector<ValueId>{id};
   }
 
   absl::StatusOr<std::vector<ValueId>> ImportOperator(RawNode& raw, size_t index, const Context& context,
@@ -557,7 +660,7 @@ class Importer {
     Node node{.name = NameOf(raw, index),
               .op = raw.op,
               .domain = raw.domain,
-              .opset = static_cast<int>(OpsetOf(raw.domain, context)),
+              .opset = static_cast<int>(OpsetOf(raw.domain, context.opsets)),
               .inputs = {},
               .outputs = {},
               .attributes = {}};
@@ -581,18 +684,19 @@ class Importer {
     }
     const absl::StatusOr<const SmallType*> small = SmallTypeOfResults(node);
     if (!small.ok()) return Named(small.status(), raw, index);
-    if (const decompose::Row* row = FindDecomposition(raw, context)) {
-      return Named(Decompose(*row, node, names), raw, index);
+    if (const decompose::Row* row = FindDecomposition(raw, context.opsets)) {
+      absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(*row, node, names), raw, index);
+      if (!written.ok() || !written->empty()) return written;
     }
     if (const opsets::Rewrite* rewrite = raw.domain.empty() ? opsets::FindRewrite(raw.op, node.opset) : nullptr) {
       const decompose::Row old_form{.name = rewrite->name, .rule = rewrite->rule, .inputs_min = rewrite->inputs_min};
       absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(old_form, node, names), raw, index);
       if (!written.ok() || !written->empty()) return written;
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(node, names));
-    HONE_RETURN_IF_ERROR(Fold());
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, at_->AddOperator(node, names, needed_steps_left_));
+    HONE_RETURN_IF_ERROR(at_->Fold());
     for (const ValueId output : outputs) {
-      if (*small != nullptr && output != kAbsent) small_[output] = *small;
+      if (*small != nullptr && output != kAbsent) at_->small[output] = *small;
     }
     return outputs;
   }
@@ -602,8 +706,8 @@ class Importer {
   absl::StatusOr<const SmallType*> SmallTypeOfResults(const Node& node) const {
     const SmallType* type = nullptr;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto small = small_.find(node.inputs[i]);
-      if (small == small_.end()) continue;
+      const auto small = at_->small.find(node.inputs[i]);
+      if (small == at_->small.end()) continue;
       if (!MayReadSmall(node, i)) return SmallTypeError(fmt::format("input {}", i), *small->second);
       if (KeepsSmall(node)) type = small->second;
     }
@@ -613,127 +717,34 @@ class Importer {
   // Writes the operators that the row replaces the node by. A value that they make gets the name of the output.
   absl::StatusOr<std::vector<ValueId>> Decompose(const decompose::Row& row, const Node& node,
                                                  const std::vector<std::string>& names) {
-    const size_t values = graph_.values.size();
+    const size_t values = at_->graph.values.size();
     const auto add = [&](Node part) -> absl::StatusOr<std::vector<ValueId>> {
       HONE_RETURN_IF_ERROR(Count(1));
       std::vector<std::string> part_names;
       for (size_t i = 0; i < part.outputs.size(); ++i) part_names.push_back(UniqueName(part.name));
-      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(part, part_names));
-      HONE_RETURN_IF_ERROR(Fold());
+      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, at_->AddOperator(part, part_names, needed_steps_left_));
+      HONE_RETURN_IF_ERROR(at_->Fold());
       return outputs;
     };
-    const auto compute = [&](ValueId value) { return FoldValue(value).status(); };
-    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, decompose::Decompose(row, node, {graph_, add, compute}));
+    const auto compute = [&](ValueId value) { return at_->FoldValue(value, needed_steps_left_).status(); };
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs,
+                          decompose::Decompose(row, node, {at_->graph, add, compute, NewNames()}));
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i] != kAbsent && static_cast<size_t>(outputs[i]) >= values) graph_.values[outputs[i]].name = names[i];
+      if (outputs[i] != kAbsent && static_cast<size_t>(outputs[i]) >= values)
+        at_->graph.values[outputs[i]].name = names[i];
     }
     return outputs;
   }
 
-  // Adds the node by AddNode. If that fails, an input that is a large, not yet computed constant may be the reason: the
-  // inputs are then computed one by one, from the last, because shapes follow data, until the node can be added.
-  absl::StatusOr<std::vector<ValueId>> AddOperator(const Node& node, const std::vector<std::string>& names) {
-    const size_t values = graph_.values.size();
-    absl::StatusOr<std::vector<ValueId>> outputs = AddNode(graph_, node, names);
-    absl::Status too_large;
-    for (auto id = node.inputs.rbegin(); !outputs.ok() && id != node.inputs.rend(); ++id) {
-      graph_.values.resize(values);
-      const absl::StatusOr<bool> folded = FoldValue(*id);
-      too_large.Update(folded.status());
-      if (folded.ok() && *folded) outputs = AddNode(graph_, node, names);
-    }
-    if (outputs.ok()) return outputs;
-    graph_.values.resize(values);
-    if (too_large.ok()) return outputs;
-    return absl::Status(outputs.status().code(), fmt::format("{} ({})", std::string(outputs.status().message()),
-                                                             std::string(too_large.message())));
-  }
-
-  // Computes the node's outputs and stores their data; ResourceExhausted if it takes more steps than the limit.
-  absl::Status Compute(const Node& node, int64_t max_steps, int64_t* steps = nullptr) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<Constant> values, Evaluate(graph_, node, max_steps, steps));
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != kAbsent) graph_.values[node.outputs[i]].data = values[i].data;
-    }
-    return absl::OkStatus();
-  }
-
-  // Computes the last node, if its result is known at compile time, and removes it. If the computation takes too many
-  // steps, or the node depends on such values, its outputs are recorded in unfolded_.
-  absl::Status Fold() {
-    const Node& added = graph_.nodes.back();
-    HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph_, added));
-    if (known) {
-      const absl::Status computed = Compute(added, kFoldStepsMax);
-      if (computed.ok()) graph_.nodes.pop_back();
-      if (!absl::IsResourceExhausted(computed)) return computed;
-    }
-    const auto constant = [&](ValueId id) {
-      return id == kAbsent || graph_.values[id].data != nullptr || unfolded_.contains(id) || late_.contains(id);
-    };
-    if (!known) {
-      HONE_ASSIGN_OR_RETURN(const bool folded, FoldElements(graph_, added));
-      if (folded) {
-        graph_.nodes.pop_back();
-        return absl::OkStatus();
-      }
-    }
-    if (!known && !std::all_of(added.inputs.begin(), added.inputs.end(), constant)) return absl::OkStatus();
-    unfolded_.insert(added.outputs.begin(), added.outputs.end());
-    unfolded_.erase(kAbsent);
-    return absl::OkStatus();
-  }
-
-  // Sets the data of those of `values` that are in late_. An input with a default becomes a constant thereby.
-  absl::Status ReadLate(const std::set<ValueId>& values) {
-    for (const ValueId id : values) {
-      const auto late = late_.find(id);
-      if (late == late_.end()) continue;
-      HONE_ASSIGN_OR_RETURN(graph_.values[id].data, late->second());
-      late_.erase(late);
-      if (graph_.defaults.erase(id) > 0) std::erase(graph_.inputs, id);
-    }
-    return absl::OkStatus();
-  }
-
-  // Computes the value, and those it depends on, if it is in unfolded_ or late_. Returns true if it was.
-  absl::StatusOr<bool> FoldValue(ValueId id) {
-    if (!unfolded_.contains(id) && !late_.contains(id)) return false;
-    std::set<ValueId> wanted = {id};
-    std::vector<bool> folds(graph_.nodes.size(), false);
-    for (size_t i = folds.size(); i-- > 0;) {
-      const Node& node = graph_.nodes[i];
-      folds[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                             [&](ValueId made) { return unfolded_.contains(made) && wanted.contains(made); });
-      if (folds[i]) wanted.insert(node.inputs.begin(), node.inputs.end());
-    }
-    HONE_RETURN_IF_ERROR(ReadLate(wanted));
-    absl::Status status;
-    size_t next = 0;
-    std::erase_if(graph_.nodes, [&](const Node& node) {
-      if (!folds[next++] || !status.ok()) return false;
-      int64_t steps = 0;
-      status = Annotate(Compute(node, std::min(kNeededFoldStepsMax, needed_steps_left_), &steps),
-                        fmt::format("node '{}' ({})", node.name, node.op));
-      if (status.ok()) needed_steps_left_ -= steps;
-      return status.ok();
-    });
-    std::erase_if(unfolded_, [&](ValueId made) { return graph_.values[made].data != nullptr; });
-    HONE_RETURN_IF_ERROR(status);
-    return true;
-  }
-
   const RawModel& model_;
-  Graph graph_;
+  ImportGraph model_graph_;
+  ImportGraph* at_ = &model_graph_;  // the graph to which nodes are added: the model's, or one inside a node
   std::map<std::string, int64_t> last_numbers_;  // per used name: the last number that UniqueName appended to it
   size_t imported_ = 0;
-  std::set<ValueId> unfolded_;                 // constants that Fold has not computed; see there
-  std::map<ValueId, const SmallType*> small_;  // constants unpacked from a small type, and what was moved from them
-  std::map<ValueId, DeferredRead> late_;       // values that become constants only if needed: defaults, and unread data
-  bool took_branch_ = false;                   // whether the last ImportIf knew its condition
+  bool saw_body_ = false;  // whether the last node of control flow imported a body
   ImportLog log_;
   ImportReport report_;                                   // set when Run ends
-  int64_t needed_steps_left_ = kNeededFoldStepsTotalMax;  // budget of FoldValue
+  int64_t needed_steps_left_ = kNeededFoldStepsTotalMax;  // budget of ImportGraph::FoldValue
 };
 
 }  // namespace
@@ -749,26 +760,12 @@ absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& o
   return graph.ok() ? std::move(graph) : Annotate(graph.status(), path);
 }
 
-absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOptions& options) {
-  constexpr int64_t kReadBytesMax = 1 << 16;  // enough for shapes and scales; the import reads more where it must
-  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxFile(path, {options.may_read, kReadBytesMax}));
+TriedImport TryImportOnnx(const RawModel& model, const ImportOptions& options) {
+  ImportOptions quiet = options;
+  quiet.warn = nullptr;  // the report has the warnings
   Importer importer(model);
-  importer.Run(options).status().IgnoreError();
-  ImportReport report = importer.report();
-  if (report.open_dimensions.empty()) return report;
-  std::erase_if(report.problems, [](const ImportProblem& p) { return p.kind == ProblemKind::kOpenShape; });
-  ImportOptions assumed = options;
-  AssumeShapes(model.graph.inputs, report, assumed);
-  Importer again(model);
-  again.Run(assumed).status().IgnoreError();
-  std::set<std::string> known;
-  for (const ImportProblem& problem : report.problems) known.insert(problem.text);
-  for (const ImportProblem& problem : again.report().problems) {
-    const bool any_size = problem.kind != ProblemKind::kInvalid && problem.kind != ProblemKind::kOpenShape;
-    if (any_size && !known.contains(problem.text)) report.problems.push_back(problem);
-  }
-  report.nodes = again.report().nodes;
-  return report;
+  const absl::StatusOr<Graph> graph = importer.Run(quiet);
+  return {importer.report(), graph.ok() ? LargestLiveBytes(*graph) : 0};
 }
 
 }  // namespace hone::graph

@@ -2,7 +2,8 @@
 // Imports an ONNX file as a Graph: resolves names, binds symbolic dimensions, infers types, inlines functions and
 // branches with constant conditions, and folds arithmetic on shapes.
 //
-// Not here: reading the file's bytes (onnx_reader.h), making the graph faster (passes/).
+// Not here: reading the file's bytes (onnx_reader.h), ranges for open dimensions and reports (check_onnx.h), making the
+// graph faster (passes/).
 #ifndef HONE_COMPILER_GRAPH_ONNX_IMPORT_H_
 #define HONE_COMPILER_GRAPH_ONNX_IMPORT_H_
 
@@ -10,8 +11,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "compiler/graph/default_ranges.h"
 #include "compiler/graph/graph.h"
-#include "compiler/graph/import_report.h"
 #include "compiler/graph/plan.h"
 
 namespace hone::graph {
@@ -22,10 +23,8 @@ absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& o
 // The same for a model in memory; external data is read from `folder`.
 absl::StatusOr<Graph> ImportOnnxBytes(std::string_view bytes, const std::string& folder, const ImportOptions& options);
 
-// Tells all that an import of the file with these options would miss. Large external data stays unread, so that a check
-// is fast. If a dimension of an input is open, its problems are not errors but open_dimensions, and the check assumes a
-// size: problems that another size may solve are then left out. Errors: the file cannot be read or is damaged.
-absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOptions& options);
+// The report of an import of a model that is already read, and the memory that its values take. Not an import for use.
+TriedImport TryImportOnnx(const RawModel& model, const ImportOptions& options);
 
 }  // namespace hone::graph
 

@@ -10,6 +10,7 @@
 #define HONE_COMPILER_GRAPH_OP_FACTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,6 +54,14 @@ struct Label {
                     const Node& node) = nullptr;  // if set, used instead of text: the name depends on the node
 };
 
+// Rows of input 0 that a node replaces: output 0 equals input 0 everywhere else.
+struct WrittenRows {
+  ValueId rows;    // of the output's shape, but for the axis
+  ValueId starts;  // integers, one per entry of dimension 0: where the rows begin; rows beyond an end are left out.
+                   // kAbsent: at 0
+  int64_t axis;    // at least 1
+};
+
 struct OpFacts {
   Axes axes = {};
   Movement movement = Movement::kNone;
@@ -60,6 +69,8 @@ struct OpFacts {
   // True if a float input of one element (a scale, a slope) typically differs from layer to layer. It then stays a
   // param of the kernel, so that layers of equal shapes share one workload.
   bool floats_differ = false;
+  // If set: the rows that the node writes, or nullopt if it does more than that.
+  std::optional<WrittenRows> (*writes_rows)(const Graph& graph, const Node& node) = nullptr;
 };
 
 // The facts of most operators: element-wise with numpy broadcasting.

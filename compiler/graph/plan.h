@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of a model: a straight-line list of kernel calls on tensors. It is the result of import, passes and fusion.
+// The plan of a model: a list of kernel calls on tensors, and of steps between them that decide how the run goes on. It
+// is the result of import, passes and fusion.
 //
 // `hone tune` makes a plan for its workloads; `hone compile` makes one for its calls and tensors as well. Start with
 // BuildPlan.
@@ -35,13 +36,46 @@ struct PlanCall {
   std::vector<ir::Size> sizes = {};  // one per open size of the workload: its value, in terms of the plan's sizes
 };
 
+enum class StepKind : uint8_t {
+  kLabel,       // nothing; a place to jump to
+  kReadSize,    // `size` gets the value of `source`, one element of type bool, i32 or i64
+  kSetSize,     // `size` gets `value`
+  kJump,        // the run goes on with step number `destination`
+  kJumpIfZero,  // the same, if `value` is 0
+  kCopy,        // `target` gets the elements of `source`
+  kCopyRow,     // row number `value` of `target` gets the elements of `source`
+  kRequire,  // the run fails unless `value` is 0: two dimensions of `source` and of what it is used with differ by it
+  kSwap,     // `source` and `target`, of equal size in memory, exchange their memory
+};
+
+// What a run does between two calls. Sizes that a step gives a value have none before.
+struct PlanStep {
+  StepKind kind = StepKind::kLabel;
+  int call = 0;  // the step comes before this call, after the steps before it; the number of calls: after the last
+  std::string size = {};
+  ir::Size value = {};
+  TensorId source = -1, target = -1;
+  int destination = -1;
+};
+
+// A call that may update an input in place: its only output equals the input except for some rows along an axis.
+struct PlanUpdate {
+  int call;                // index into Plan::calls
+  TensorId input, output;  // of one type; the output is one of the plan's
+  TensorId rows;           // the rows to write, compact
+  TensorId starts;         // integers, one per entry of dimension 0: where the rows begin; -1: at 0
+  int64_t axis;            // at least 1
+};
+
 struct Plan {
-  std::vector<ir::OpenSize> sizes;  // the open sizes that the tensors' shapes use
+  std::vector<ir::OpenSize> sizes;  // the open sizes that tensors' shapes and steps use
   std::vector<PlanTensor> tensors;
   std::vector<TensorId> inputs,
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
-  std::vector<PlanCall> calls;          // in execution order
+  std::vector<PlanCall> calls;          // in execution order, unless a step jumps
+  std::vector<PlanStep> steps;          // by ascending call
+  std::vector<PlanUpdate> updates;      // by ascending call
   std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
 };
 
@@ -55,10 +89,14 @@ struct DimRange {
   bool operator==(const DimRange&) const = default;
 };
 std::string Print(const DimRange& range);  // "128", "1..512", "224..640:32"
+// By the name of the dimension: the file's, or INPUT.INDEX if the file has none.
+using DimRanges = std::map<std::string, DimRange>;
 
 struct ImportOptions {
   // Shapes of inputs with symbolic dimensions, by input name. A dimension with several values becomes an open size.
   std::map<std::string, std::vector<DimRange>> shapes;
+  // The same for dimensions of inputs that `shapes` does not have. A name that a shape decides is not looked up here.
+  DimRanges ranges;
   // Values of inputs that are fixed at compile time, by name; they become constants. An input whose value decides a
   // shape must be bound. A bound value also replaces the model's default for the input.
   std::map<std::string, Constant> bound_inputs;
@@ -69,6 +107,9 @@ struct ImportOptions {
   std::function<absl::Status(const std::string& path)> may_read;
   // True: an input with a default value in the file is a constant. False: it stays an input (Graph::defaults).
   bool defaults_are_constants = false;
+  // True: tensors that an operator combines element by element must have sizes that are equal for all values of the
+  // open sizes. False: sizes that may be equal are taken, and a run requires that they are.
+  bool proves_sizes = false;
   // Called with each warning of a successful import: the file violates the specification, but its meaning is certain.
   // If empty, warnings are dropped.
   std::function<void(const std::string& text)> warn;

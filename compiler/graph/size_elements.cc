@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/emit.h"
 #include "compiler/ir/elements.h"
 #include "compiler/ir/interpret.h"
@@ -181,7 +182,7 @@ class ElementEvaluator {
 }  // namespace
 
 absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node) {
-  if (graph.sizes.empty()) return false;
+  if (graph.sizes.empty() || IsControlFlow(node)) return false;
   HONE_ASSIGN_OR_RETURN(const std::vector<ElementExprs> results, EvaluateElements(graph, node));
   if (results.empty()) return false;
   for (size_t i = 0; i < node.outputs.size(); ++i) {

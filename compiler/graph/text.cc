@@ -184,8 +184,10 @@ class GraphPrinter {
                      out_.Write(" = ");
                      WriteElements(constant);
                    },
-                   // Import inlines sub-graphs, so they have no text form; the parser rejects this placeholder.
-                   [&](const std::shared_ptr<const Graph>&) { out_.Write("graph"); },
+                   [&](const std::shared_ptr<const Graph>& body) {
+                     out_.Write("graph ");
+                     out_.WriteString(GraphPrinter(*body, brief_).Run());
+                   },
                },
                attribute);
   }

@@ -239,6 +239,11 @@ class GraphParser {
     if (tokens_.Accept("strings")) {
       return ParseList<std::string>([&] { return tokens_.ExpectString("a string"); });
     }
+    if (tokens_.Accept("graph")) {
+      HONE_ASSIGN_OR_RETURN(const std::string text, tokens_.ExpectString("the text of a graph"));
+      HONE_ASSIGN_OR_RETURN(Graph body, ParseGraph(text));
+      return Attribute(std::make_shared<const Graph>(std::move(body)));
+    }
     if (tokens_.Accept("tensor")) {
       Constant constant;
       std::string name;
@@ -253,7 +258,8 @@ class GraphParser {
     const ir::FloatImm* number = value.As<ir::FloatImm>();
     if (integer != nullptr && integer->type == ir::kIndexType) return Attribute(integer->value);
     if (number != nullptr && number->type.dtype == ir::DType::kFloat64) return Attribute(number->value);
-    return ir::TokenStream::ErrorAt(at, "expected an attribute: 3, 0.5f64, a string, ints, floats, strings or tensor");
+    return ir::TokenStream::ErrorAt(
+        at, "expected an attribute: 3, 0.5f64, a string, ints, floats, strings, tensor or graph");
   }
 
   ir::ExprParser exprs_;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/ir/match.h"
@@ -272,6 +273,7 @@ bool IsRowReduced(const ir::Shape& shape, const ir::Shape& row_shape, size_t out
 }
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {
+  if (IsControlFlow(node)) return NodeTraits{};
   HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
   NodeTraits traits;
   traits.reduces = std::any_of(emitted.stages.begin(), emitted.stages.end(),

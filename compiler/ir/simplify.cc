@@ -416,6 +416,23 @@ Ranges SizeRanges(std::span<const OpenSize> sizes) {
   return ranges;
 }
 
+Ranges SizeRanges(const Func& func) {
+  Ranges ranges;
+  for (const Let* let = func.body.defined() ? func.body.As<Let>() : nullptr; let != nullptr;
+       let = let->body.As<Let>()) {
+    ranges[let->var] = RangeOf(*let, {});
+  }
+  return ranges;
+}
+
+std::vector<OpenSize> OpenSizesOf(const Func& func) {
+  std::vector<OpenSize> sizes;
+  for (const auto& [name, range] : SizeRanges(func)) {
+    if (range.low >= 0 && range.high < Interval::kUnbounded) sizes.push_back({name, range.low, range.high});
+  }
+  return sizes;
+}
+
 Linear ToLinear(const BufferNode& buffer, const std::vector<Expr>& indices, const Ranges& ranges) {
   Linear place;
   Size row = 1;

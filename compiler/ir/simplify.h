@@ -31,6 +31,10 @@ struct Interval {
 // The ranges of the variables in scope. A variable without an entry may have any value.
 using Ranges = std::map<std::string, Interval, std::less<>>;
 Ranges SizeRanges(std::span<const OpenSize> sizes);
+// The ranges of the variables that the func's outermost Lets bind: in a kernel, to the values of its open sizes.
+Ranges SizeRanges(const Func& func);
+// The same as sizes. Lets that bind something else are left out.
+std::vector<OpenSize> OpenSizesOf(const Func& func);
 
 // sum of coefficient * atom, plus constant. Atoms are distinct scalar expressions of kIndexType; no coefficient is 0.
 struct Linear {

@@ -153,6 +153,12 @@ Buffer WrittenBuffer(const Stmt& s) {
   return nullptr;
 }
 
+bool operator==(const Grid& a, const Grid& b) {
+  const bool open = a.open_groups.defined();
+  return a.groups == b.groups && a.lanes == b.lanes && open == b.open_groups.defined() &&
+         (!open || Equal(a.open_groups, b.open_groups));
+}
+
 bool Equal(const Func& a, const Func& b) {
   return a.name == b.name && a.params == b.params && a.grid == b.grid && Equal(a.body, b.body);
 }

@@ -172,8 +172,11 @@ Buffer WrittenBuffer(const Stmt& s);
 // The grid of a launch: every lane of every group runs the Func. Both 0: the Func has no grid and is called once.
 struct Grid {
   int64_t groups = 0, lanes = 0;  // lanes per group
+  // If open sizes decide how many groups have work: that number, in terms of the variables that the Func's outermost
+  // Lets bind, and `groups` is the largest one. Further groups do nothing, or repeat the last one. Else undefined.
+  Expr open_groups = {};
   bool defined() const { return lanes > 0; }
-  friend bool operator==(const Grid&, const Grid&) = default;
+  friend bool operator==(const Grid& a, const Grid& b);
 };
 inline constexpr const char *kGroupVar = "group.id",
                             *kLaneVar = "lane.id";  // variables with the numbers of the current group and lane

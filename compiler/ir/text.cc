@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/ir/text.h"
 
+#include <set>
+#include <string>
+
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
 #include "compiler/ir/printer.h"
@@ -142,6 +145,22 @@ std::string Print(const Stmt& s, int indent) {
   return out.Take();
 }
 
+void WriteGrid(const Grid& grid, Printer* out) {
+  out->Write(fmt::format(" grid {} lanes {}", grid.groups, grid.lanes));
+  if (!grid.open_groups.defined()) return;
+  std::set<std::string> sizes;
+  ForEachExpr(grid.open_groups, [&](const Expr& e) {
+    if (const Var* var = e.As<Var>()) sizes.insert(var->name);
+  });
+  out->Write(" sizes ");
+  for (const std::string& size : sizes) {
+    if (size != *sizes.begin()) out->Write(", ");
+    out->WriteName(size);
+  }
+  out->Write(" groups ");
+  out->Write(grid.open_groups);
+}
+
 std::string Print(const Func& func) {
   Printer out;
   out.Write("func ");
@@ -152,7 +171,7 @@ std::string Print(const Func& func) {
     out.WriteDeclaration(func.params[i]);
   }
   out.Write(")");
-  if (func.grid.defined()) out.Write(fmt::format(" grid {} lanes {}", func.grid.groups, func.grid.lanes));
+  if (func.grid.defined()) WriteGrid(func.grid, &out);
   if (func.body.defined()) {
     WriteBody(func.body, 0, &out);
   } else {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <optional>
+#include <string>
+
 #include "base/status.h"
 #include "compiler/ir/expr_parser.h"
 #include "compiler/ir/op_names.h"
@@ -43,8 +47,24 @@ class FuncParser {
     if (grid->lanes > kGridLanesMax || grid->groups > kGridGroupsMax) {
       return tokens_.Error(fmt::format("a grid has at most {} groups of {} lanes", kGridGroupsMax, kGridLanesMax));
     }
+    if (tokens_.Accept("sizes")) HONE_RETURN_IF_ERROR(ParseOpenGroups(grid));
     exprs_.BindVar(kGroupVar, kIndexType);
     exprs_.BindVar(kLaneVar, kIndexType);
+    return absl::OkStatus();
+  }
+
+  // Parses "n, m groups (n + 63) // 64 * m". The sizes are bound for this expression only.
+  absl::Status ParseOpenGroups(Grid* grid) {
+    std::map<std::string, std::optional<Type>> before;
+    do {
+      HONE_ASSIGN_OR_RETURN(const std::string size, tokens_.ExpectName("a size"));
+      before.try_emplace(size, exprs_.BindVar(size, kIndexType));
+    } while (tokens_.Accept(","));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("groups"));
+    const Token at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(grid->open_groups, exprs_.ParseExpr());
+    if (grid->open_groups.type() != kIndexType) return TokenStream::ErrorAt(at, "a number of groups must be an i64");
+    for (const auto& [size, type] : before) exprs_.RestoreVar(size, type);
     return absl::OkStatus();
   }
 

@@ -42,6 +42,7 @@ class GridVerifier {
     }
     lanes_ = func.grid.lanes;
     groups_ = func.grid.groups;
+    HONE_RETURN_IF_ERROR(CheckOpenGroups(func));
     HONE_RETURN_IF_ERROR(CheckSharing(func));
     return Check(func.body);
   }
@@ -50,6 +51,16 @@ class GridVerifier {
   template <typename... Args>
   static absl::Status Illegal(fmt::format_string<Args...> format, Args&&... args) {
     return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // The number of groups must follow from the sizes, so that the caller can compute it.
+  absl::Status CheckOpenGroups(const Func& func) const {
+    if (!func.grid.open_groups.defined()) return absl::OkStatus();
+    const std::optional<Size> groups = ToSize(func.grid.open_groups, OpenSizesOf(func));
+    const std::string text = Shortened(func.grid.open_groups);
+    if (!groups.has_value()) return Illegal("its number of groups, {}, is not arithmetic on its sizes", text);
+    if (groups->max() <= groups_) return absl::OkStatus();
+    return Illegal("its number of groups, {}, may be more than {}", text, groups_);
   }
 
   // Finds how many groups share copies, checks that number against the target and the grid, and counts the shared
@@ -63,6 +74,9 @@ class GridVerifier {
     if (sharing_ > limits_.sharing_groups) {
       return Illegal("its copies are shared by {} groups; the target allows up to {}", sharing_,
                      limits_.sharing_groups);
+    }
+    if (sharing_ > 1 && func.grid.open_groups.defined()) {
+      return Illegal("its copies are shared by {} groups, but sizes decide the number of groups", sharing_);
     }
     if (groups_ % sharing_ == 0) return absl::OkStatus();
     return Illegal("its copies are shared by {} groups, which does not divide the {} groups of the grid", sharing_,

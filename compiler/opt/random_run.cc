@@ -114,6 +114,10 @@ absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Graph& graph, uint64_t se
   graph::Graph tidy = graph;
   graph::Tidy(tidy);
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(tidy));
+  return RunOnRandomInputs(plan, seed);
+}
+
+absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Plan& plan, uint64_t seed) {
   Random random(seed);
   std::vector<ir::Bytes> inputs;
   for (const graph::TensorId id : plan.inputs) {

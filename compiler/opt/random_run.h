@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/plan.h"
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/stmt.h"
 #include "compiler/ir/workload.h"
@@ -36,8 +37,9 @@ absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Func& func, uint64_t seed,
 absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Workload& workload, uint64_t seed);
 absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
                                           uint64_t seed);
-// Returns the outputs of the graph, which must be legal.
+// Returns the outputs of the graph, which must be legal, or of a plan. Unimplemented if they have open sizes.
 absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Graph& graph, uint64_t seed);
+absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Plan& plan, uint64_t seed);
 
 // Compares results. DataLoss, naming the first element that differs by more than `tolerance` times the largest
 // magnitude in its tensor. Integers must always be equal; floats must have equal bits if tolerance is 0, except that

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,28 +20,30 @@ struct Chain {
   std::vector<const ir::For*> loops;
   ir::Stmt body;
 
-  absl::StatusOr<int64_t> Size() const {
-    int64_t size = 1;
+  // The number of iterations. sizes: the open sizes, which extents may use.
+  absl::StatusOr<ir::Size> Iterations(std::span<const ir::OpenSize> sizes) const {
+    ir::Size count = 1;
     for (const ir::For* loop : loops) {
-      const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
-      if (extent == nullptr) {
-        return absl::FailedPreconditionError(fmt::format("bound loop {} has no constant extent", loop->var));
+      const std::optional<ir::Size> extent = ir::ToSize(loop->extent, sizes);
+      if (!extent.has_value()) {
+        return absl::FailedPreconditionError(
+            fmt::format("the extent of bound loop {} is neither constant nor arithmetic on sizes", loop->var));
       }
-      size *= extent->value;
+      count *= *extent;
     }
-    return size;
+    return count;
   }
 
   // The body with each loop variable computed from the linear index, the innermost loop fastest.
   ir::Stmt Unrank(const ir::Expr& index) const {
     if (loops.size() == 1) return ir::Substitute(body, {{loops[0]->var, index}});
     ir::Stmt result = body;
-    int64_t inner = 1;
+    ir::Expr inner(1);
     for (auto it = loops.rbegin(); it != loops.rend(); ++it) {
-      const int64_t extent = (*it)->extent.As<ir::IntImm>()->value;
-      ir::Expr value = inner == 1 ? index : ir::FloorDiv(index, ir::Expr(inner));
-      if (it + 1 != loops.rend()) value = ir::FloorMod(value, ir::Expr(extent));
-      inner *= extent;
+      const ir::Expr& extent = (*it)->extent;
+      ir::Expr value = ir::ConstantValue(inner) == 1 ? index : ir::FloorDiv(index, inner);
+      if (it + 1 != loops.rend()) value = ir::FloorMod(value, extent);
+      inner = ir::Simplify(inner * extent);
       result = ir::MakeLet((*it)->var, value, result);
     }
     return result;
@@ -114,10 +118,12 @@ bool FillsShared(const ir::Stmt& stage) { return AnyStmtOfStage(stage, WritesSha
 
 class Binder {
  public:
+  explicit Binder(std::vector<ir::OpenSize> sizes) : sizes_(std::move(sizes)) {}
+
   absl::Status Run(ir::Func* func) {
     HONE_RETURN_IF_ERROR(ChooseLanes(func->body));
     HONE_ASSIGN_OR_RETURN(func->body, Build(func->body, false));
-    func->grid = {groups_, lanes_};
+    func->grid = {groups_.max(), lanes_, groups_.IsFixed() ? ir::Expr() : ir::Expr(groups_)};
     return absl::OkStatus();
   }
 
@@ -127,8 +133,8 @@ class Binder {
   absl::Status ChooseLanes(const ir::Stmt& s) {
     const ir::For* loop = s.As<ir::For>();
     if (loop != nullptr && loop->kind == ir::LoopKind::kLane) {
-      HONE_ASSIGN_OR_RETURN(const int64_t size, ChainFrom(*loop).Size());
-      lanes_ = std::max(lanes_, size);
+      HONE_ASSIGN_OR_RETURN(const ir::Size count, ChainFrom(*loop).Iterations(sizes_));
+      lanes_ = std::max(lanes_, count.max());
       return absl::OkStatus();
     }
     absl::Status status;
@@ -201,9 +207,16 @@ class Binder {
           fmt::format("loop {} begins a second nest of group loops; a launch can have only one", loop.var));
     }
     groups_seen_ = true;
-    HONE_ASSIGN_OR_RETURN(groups_, chain.Size());
+    HONE_ASSIGN_OR_RETURN(groups_, chain.Iterations(sizes_));
     HONE_ASSIGN_OR_RETURN(ir::Stmt body, Build(chain.body, false));
-    return Chain{chain.loops, std::move(body)}.Unrank(ir::MakeVar(ir::kGroupVar));
+    const ir::Expr group = ir::MakeVar(ir::kGroupVar);
+    // Groups without work do nothing. If there may be barriers, they repeat the last group's work instead: PoCL 3.1
+    // makes wrong code of barriers inside a condition.
+    const bool guarded = !groups_.IsFixed() && !ir::AnyStmt(body, AllocatesShared);
+    const ir::Expr last = ir::Max(ir::Expr(groups_) - ir::Expr(1), ir::Expr(0));
+    const Chain built{chain.loops, std::move(body)};
+    if (groups_.IsFixed()) return built.Unrank(group);
+    return guarded ? ir::MakeIf(group < ir::Expr(groups_), built.Unrank(group)) : built.Unrank(ir::Min(group, last));
   }
 
   absl::StatusOr<ir::Stmt> BuildLanes(const ir::For& loop, bool in_lane) {
@@ -211,15 +224,16 @@ class Binder {
     if (in_lane) {
       return absl::FailedPreconditionError(fmt::format("lane loop {} is inside another", loop.var));
     }
-    HONE_ASSIGN_OR_RETURN(const int64_t size, chain.Size());
-    if (size != lanes_ && ir::AnyStmt(chain.body, AllocatesShared)) {
+    HONE_ASSIGN_OR_RETURN(const ir::Size count, chain.Iterations(sizes_));
+    const bool all_lanes = count == lanes_;
+    if (!all_lanes && ir::AnyStmt(chain.body, AllocatesShared)) {
       return absl::FailedPreconditionError(fmt::format(
           "loop {} over {} lanes fills shared memory inside; such a loop must have all {} lanes of the launch",
-          loop.var, size, lanes_));
+          loop.var, count, lanes_));
     }
-    if (size != lanes_ || chain.loops.size() > 1) HONE_RETURN_IF_ERROR(CheckNoLocalLaneReduce(chain.body));
+    if (!all_lanes || chain.loops.size() > 1) HONE_RETURN_IF_ERROR(CheckNoLocalLaneReduce(chain.body));
     HONE_ASSIGN_OR_RETURN(ir::Stmt body, Build(chain.body, true));
-    return DistributeOverLanes({chain.loops, std::move(body)}, size);
+    return DistributeOverLanes({chain.loops, std::move(body)}, count);
   }
 
   // Refuses a lane reduction to local memory that does not span all lanes: the other lanes would read an unset result.
@@ -238,25 +252,27 @@ class Binder {
     return status;
   }
 
-  // Distributes `size` iterations over the lanes. Lane l takes iterations l, l + lanes_, and so on, so that consecutive
+  // Distributes the iterations over the lanes. Lane l takes iterations l, l + lanes_, and so on, so that consecutive
   // lanes access consecutive elements.
-  ir::Stmt DistributeOverLanes(const Chain& chain, int64_t size) const {
+  ir::Stmt DistributeOverLanes(const Chain& chain, const ir::Size& count) const {
     const ir::Expr lane = ir::MakeVar(ir::kLaneVar);
-    if (size == lanes_) return chain.Unrank(lane);
-    if (size < lanes_) return Predicate(lane < ir::Expr(size), chain.Unrank(lane));
+    if (count == lanes_) return chain.Unrank(lane);
+    if (count.max() <= lanes_) return Predicate(lane < ir::Expr(count), chain.Unrank(lane));
     const std::string turn = chain.loops.back()->var + ".turn";
     const ir::Expr index = ir::MakeVar(turn) * ir::Expr(lanes_) + lane;
     ir::Stmt body = chain.Unrank(index);
-    if (size % lanes_ != 0) body = Predicate(index < ir::Expr(size), body);
-    return ir::MakeFor(turn, ir::Expr((size + lanes_ - 1) / lanes_), ir::LoopKind::kSerial, body);
+    if (!ir::Divides(lanes_, count)) body = Predicate(index < ir::Expr(count), body);
+    return ir::MakeFor(turn, ir::Expr(ir::CeilDiv(count, lanes_)), ir::LoopKind::kSerial, body);
   }
 
-  int64_t lanes_ = 1, groups_ = 1;
+  const std::vector<ir::OpenSize> sizes_;
+  int64_t lanes_ = 1;
+  ir::Size groups_ = 1;
   bool groups_seen_ = false;
 };
 
 }  // namespace
 
-absl::Status Bind(ir::Func& func) { return Binder().Run(&func); }
+absl::Status Bind(ir::Func& func) { return Binder(ir::OpenSizesOf(func)).Run(&func); }
 
 }  // namespace hone::passes

@@ -12,9 +12,8 @@
 
 namespace hone::passes {
 
-// The ranges of the open sizes, which the outermost statements of the func bind (build_loops.h). `sizes` of the passes
-// below are such ranges.
-ir::Ranges SizeRanges(const ir::Func& func);
+// `sizes` of the passes below are the ranges of the open sizes, which the outermost statements of a func bind
+// (build_loops.h, ir::SizeRanges).
 
 // Splits loops in two parts, so that conditions are only tested in one of them.
 //
@@ -56,12 +55,13 @@ ir::Stmt BroadcastUniformMasks(const ir::Stmt& s);
 //
 // The number of lanes is the largest extent of a lane loop chain that is not inside another. Each iteration of the lane
 // loops of the launch's own stage is one lane. Stages inside that fill shared memory distribute their lane loops over
-// all lanes of the group. Writes to shared memory or a param outside any lane loop are done by the first lane. Not
-// here: barriers (barriers.h).
+// all lanes of the group. Writes to shared memory or a param outside any lane loop are done by the first lane. If sizes
+// decide the number of groups, groups beyond it do nothing, or repeat the last one. Not here: barriers (barriers.h).
 //
 // Rewrites func.body and sets func.grid. func: one top-level nest (split_launches.h). After an error func is unchanged.
 // FailedPrecondition, which means that the schedule cannot run, if func has
-// - two chains of group loops, a parallel loop, or a bound loop without constant extent;
+// - two chains of group loops, a parallel loop, or a bound loop whose extent is neither constant nor arithmetic on
+// sizes;
 // - a lane loop inside another, unless a stage that fills shared memory begins between them;
 // - a lane loop that has shared memory filled inside, or a lane reduction to local memory, but fewer iterations than
 //   the launch has lanes.

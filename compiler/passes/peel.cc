@@ -108,10 +108,34 @@ ir::Expr AsChoice(const ir::Expr& e, const ir::Ranges& sizes) {
   return quotient->b.As<ir::IntImm>() != nullptr ? e : ir::Expr();
 }
 
+// n // c in the choice min(n // c, 1).
+const ir::Binary* QuotientOf(const ir::Expr& choice) {
+  const ir::Binary* m = choice.As<ir::Binary>();
+  return (m->a.As<ir::IntImm>() != nullptr ? m->b : m->a).As<ir::Binary>();
+}
+
+// The statement where the choice has the value, 0 or 1. Choices between more or fewer of the same n follow from it.
+ir::Stmt Decide(const ir::Stmt& s, const ir::Expr& choice, int64_t value, const ir::Ranges& sizes) {
+  const ir::Binary* decided = QuotientOf(choice);
+  const int64_t least = decided->b.As<ir::IntImm>()->value;
+  const std::function<ir::Expr(const ir::Expr&)> decide = [&](const ir::Expr& e) -> ir::Expr {
+    if (AsChoice(e, sizes).defined()) {
+      const ir::Binary* quotient = QuotientOf(e);
+      const int64_t other = quotient->b.As<ir::IntImm>()->value;
+      const bool follows = ir::Equal(quotient->a, decided->a) && (value == 1 ? other <= least : other >= least);
+      if (follows) return ir::Expr(value);
+    }
+    return ir::MapChildren(e, decide);
+  };
+  const std::function<ir::Stmt(const ir::Stmt&)> visit = [&](const ir::Stmt& child) {
+    return ir::MapChildren(child, visit, decide);
+  };
+  return visit(s);
+}
+
 // The ranges where the choice min(n // c, 1) has the value, 0 or 1.
 ir::Ranges WithChoice(ir::Ranges ranges, const ir::Expr& choice, int64_t value) {
-  const ir::Binary* m = choice.As<ir::Binary>();
-  const ir::Binary* quotient = (m->a.As<ir::IntImm>() != nullptr ? m->b : m->a).As<ir::Binary>();
+  const ir::Binary* quotient = QuotientOf(choice);
   const ir::Var* n = quotient->a.As<ir::Var>();
   const auto range = n == nullptr ? ranges.end() : ranges.find(n->name);
   if (range == ranges.end()) return ranges;
@@ -144,16 +168,26 @@ ir::LoopKind KindOf(const ir::For& loop, const ir::Ranges& sizes) {
   return IsWrittenOut(loop.kind) && UsesAny(loop.extent, sizes) ? ir::LoopKind::kSerial : loop.kind;
 }
 
+bool IsGroupLoop(const ir::Stmt& s) {
+  const ir::For* loop = s.As<ir::For>();
+  return loop != nullptr && loop->kind == ir::LoopKind::kGroup;
+}
+
+// Whether no condition may stand around the statement: a launch has one nest of group loops, so the versions for small
+// and large sizes are inside it.
+bool StaysWhole(const ir::Stmt& s, const ir::Ranges& sizes) { return !sizes.empty() && ir::AnyStmt(s, IsGroupLoop); }
+
 // ranges: those of the loop variables in scope and of the open sizes.
 ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
-  if (const ir::Expr choice = FindChoice(s, sizes); choice.defined()) {
+  const bool whole = StaysWhole(s, sizes);
+  if (const ir::Expr choice = whole ? ir::Expr() : FindChoice(s, sizes); choice.defined()) {
     const auto version = [&](int64_t value) {
       const ir::Ranges own_sizes = WithChoice(sizes, choice, value), own = WithChoice(ranges, choice, value);
-      return PeelIn(ir::Simplify(Replace(s, choice, ir::Expr(value)), own), own, own_sizes);
+      return PeelIn(ir::Simplify(Decide(s, choice, value, sizes), own), own, own_sizes);
     };
     return ir::MakeIf(ir::Equals(choice, ir::Expr(1)), version(1), version(0));
   }
-  if (const auto m = FindMinimum(s, ranges, sizes)) {
+  if (const auto m = whole ? std::nullopt : FindMinimum(s, ranges, sizes)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
                              m->tail.defined() ? Replace(s, m->expr, m->tail) : MaskTail(s, *m)),
                   ranges, sizes);

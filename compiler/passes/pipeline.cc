@@ -26,7 +26,7 @@ absl::StatusOr<ir::Stmt> RewriteInside(const ir::Stmt& s, const ir::Ranges& size
 // Turns a rewrite of statements into a pass over a Func. A rewrite may take the ranges of the open sizes, too.
 template <auto kRewrite>
 absl::Status RewriteBody(ir::Func& func) {
-  const ir::Ranges sizes = SizeRanges(func);
+  const ir::Ranges sizes = ir::SizeRanges(func);
   const auto rewrite = [&](const ir::Stmt& body) -> absl::StatusOr<ir::Stmt> {
     if constexpr (requires { kRewrite(body, sizes); }) {
       return kRewrite(body, sizes);
@@ -48,7 +48,7 @@ constexpr Pass<ir::Func> kPasses[] = {
 
 // The values of open sizes, and of group.id and lane.id in the grid.
 ir::Ranges RangesOf(const ir::Func& func) {
-  ir::Ranges ranges = SizeRanges(func);
+  ir::Ranges ranges = ir::SizeRanges(func);
   if (!func.grid.defined()) return ranges;
   ranges[ir::kGroupVar] = {0, func.grid.groups - 1};
   ranges[ir::kLaneVar] = {0, func.grid.lanes - 1};
@@ -71,15 +71,6 @@ constexpr Pass<ir::Func> kGridPasses[] = {{"bind", Bind},
                                           {"barriers", PlaceBarriers}};
 
 }  // namespace
-
-ir::Ranges SizeRanges(const ir::Func& func) {
-  ir::Ranges ranges;
-  for (const ir::Let* let = func.body.defined() ? func.body.As<ir::Let>() : nullptr; let != nullptr;
-       let = let->body.As<ir::Let>()) {
-    ranges[let->var] = ir::RangeOf(*let, {});
-  }
-  return ranges;
-}
 
 std::span<const Pass<ir::Func>> FuncPasses() { return kPasses; }
 std::span<const Pass<ir::Func>> GridPasses() { return kGridPasses; }

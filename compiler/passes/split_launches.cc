@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
 
 namespace hone::passes {
 namespace {
@@ -47,35 +48,62 @@ std::vector<ir::Buffer> BuffersUsedIn(const ir::Stmt& body, const std::vector<ir
   return result;
 }
 
-// Collects the top-level nests of the func, each one launch, and the workspace buffers allocated around them.
-void CollectNests(const ir::Stmt& s, std::vector<ir::Buffer>* workspace, std::vector<ir::Stmt>* nests) {
+// The parts of a func: its top-level nests, each one launch, and what is around them.
+struct Parts {
+  ir::Ranges sizes;                  // the variables that are bound to the open sizes
+  std::vector<const ir::Let*> lets;  // these variables, the outermost first
+  std::vector<ir::Buffer> workspace;
+  std::vector<ir::Stmt> nests;
+};
+
+void CollectParts(const ir::Stmt& s, Parts* parts) {
+  const ir::Let* let = s.As<ir::Let>();
   if (const ir::Alloc* alloc = s.As<ir::Alloc>(); alloc != nullptr && alloc->buffer->scope == ir::Scope::kWorkspace) {
-    workspace->push_back(alloc->buffer);
-    CollectNests(alloc->body, workspace, nests);
+    parts->workspace.push_back(alloc->buffer);
+    CollectParts(alloc->body, parts);
   } else if (const ir::Block* block = s.As<ir::Block>(); block != nullptr && block->name.empty()) {
-    for (const ir::Stmt& child : block->stmts) CollectNests(child, workspace, nests);
+    for (const ir::Stmt& child : block->stmts) CollectParts(child, parts);
+  } else if (let != nullptr && parts->sizes.contains(let->var)) {
+    parts->lets.push_back(let);
+    CollectParts(let->body, parts);
   } else {
-    nests->push_back(s);
+    parts->nests.push_back(s);
   }
+}
+
+bool UsesVarIn(const ir::Stmt& s, const std::string& var) {
+  bool uses = false;
+  ir::ForEachExpr(s, [&](const ir::Expr& e) {
+    const ir::Var* v = e.As<ir::Var>();
+    uses |= v != nullptr && v->name == var;
+  });
+  return uses;
+}
+
+// The nest inside the Lets that it uses.
+ir::Stmt WithSizes(ir::Stmt nest, const std::vector<const ir::Let*>& lets) {
+  for (auto let = lets.rbegin(); let != lets.rend(); ++let) {
+    if (UsesVarIn(nest, (*let)->var)) nest = ir::MakeLet((*let)->var, (*let)->value, std::move(nest));
+  }
+  return nest;
 }
 
 }  // namespace
 
 Launches SplitLaunches(const ir::Func& func) {
   Launches launches;
-  std::vector<ir::Buffer> workspace;
-  std::vector<ir::Stmt> nests;
-  CollectNests(func.body, &workspace, &nests);
+  Parts parts{.sizes = ir::SizeRanges(func)};
+  CollectParts(func.body, &parts);
   Replacements as_params;
   std::vector<ir::Buffer> buffers = func.params;
-  for (const ir::Buffer& buffer : workspace) {
+  for (const ir::Buffer& buffer : parts.workspace) {
     const ir::Buffer param = ir::MakeBuffer(buffer->name, buffer->dtype, buffer->shape);
     as_params[buffer.get()] = param;
     launches.workspace.push_back(param);
     buffers.push_back(param);
   }
-  for (const ir::Stmt& nest : nests) {
-    const ir::Stmt body = ReplaceBuffers(nest, as_params);
+  for (const ir::Stmt& nest : parts.nests) {
+    const ir::Stmt body = WithSizes(ReplaceBuffers(nest, as_params), parts.lets);
     launches.funcs.push_back(
         {fmt::format("{}_{}", func.name, launches.funcs.size()), BuffersUsedIn(body, buffers), body});
   }

@@ -17,7 +17,8 @@ struct Launches {
   std::vector<ir::Buffer> workspace;
 };
 
-// func: top-level nests inside the Allocs of its workspace. The new names are the func's name with a number.
+// func: top-level nests inside the Lets of its open sizes and the Allocs of its workspace. Each launch binds the sizes
+// that it uses. The new names are the func's name with a number.
 Launches SplitLaunches(const ir::Func& func);
 
 }  // namespace hone::passes

@@ -5,6 +5,7 @@
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/ir/text.h"
 #include "compiler/passes/passes.h"
 
 namespace hone::passes {
@@ -37,7 +38,8 @@ struct Unroller {
     }
     const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
     if (extent == nullptr) {
-      status = absl::FailedPreconditionError(fmt::format("unrolled loop {} has no constant extent", loop->var));
+      status = absl::FailedPreconditionError(
+          fmt::format("unrolled loop {} has no constant extent: {}", loop->var, ir::Print(loop->extent)));
       return s;
     }
     if (extent->value <= 0) return ir::MakeBlock({});

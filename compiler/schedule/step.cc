@@ -147,6 +147,7 @@ std::optional<Step> ParseStep(const Words& w) {
     if (const auto bits = ParseInt(w[3])) return Round{word(1), word(2), *bits};
   }
   if (verb == "distribute" && w.size() == 2) return Distribute{word(1)};
+  if (verb == "factor_out" && w.size() == 2) return FactorOut{word(1)};
   if (verb == "tensorize" && w.size() == 3) {
     if (const auto instruction = ir::ParseTensorInstruction(w[2])) return Tensorize{word(1), *instruction};
   }
@@ -204,6 +205,7 @@ std::string Print(const Step& step) {
           [](const Recode& s) { return fmt::format("recode {} {}", s.buffer, s.stage); },
           [](const Round& s) { return fmt::format("round {} {} {}", s.buffer, s.stage, s.bits); },
           [](const Distribute& s) { return "distribute " + s.stage; },
+          [](const FactorOut& s) { return "factor_out " + s.stage; },
           [](const Winograd& s) { return fmt::format("winograd {} {}", s.stage, s.size); },
           [](const Tensorize& s) { return fmt::format("tensorize {} {}", s.stage, ir::EntryOf(s.instruction).name); },
           [](const CopyAsync& s) {

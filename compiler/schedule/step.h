@@ -174,6 +174,13 @@ struct Distribute {
 };
 absl::Status Apply(const Distribute& step, State& state);
 
+// Moves the factors of a sum of products that are the same all along the sum out of it: "<stage>u" sums the others, and
+// the stage multiplies the results. Floats may round differently.
+struct FactorOut {
+  std::string stage;
+};
+absl::Status Apply(const FactorOut& step, State& state);
+
 // Computes a 3x3 convolution with constant weights by Winograd's algorithm, in tiles of size x size outputs: one
 // product for each element of a transformed patch. "<stage>m" is these products, as matrix products; the stage itself
 // only moves "<stage>y". Rounding differs from the direct convolution, more so for larger tiles.
@@ -220,8 +227,8 @@ struct Prefetch {
 absl::Status Apply(const Prefetch& step, State& state);
 
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, SplitAxis,
-                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Round, Distribute, Winograd, Tensorize,
-                          CopyAsync, Pipeline, Prefetch>;
+                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Round, Distribute, FactorOut, Winograd,
+                          Tensorize, CopyAsync, Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

@@ -17,6 +17,7 @@
 #include "compiler/space/sketch/tiling.h"
 #include "compiler/space/templates/attention_tile.h"
 #include "compiler/space/templates/lane_tile.h"
+#include "compiler/space/templates/quantized_tile.h"
 #include "compiler/space/templates/register_tile.h"
 #include "compiler/space/templates/tensor_tile.h"
 #include "compiler/space/templates/winograd.h"
@@ -49,6 +50,13 @@ absl::Status ScheduleRest(Sketch& sketch, absl::Status (*schedule)(Sketch& sketc
 absl::Status RegisterTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
                            const std::string& prefix) {
   return ScheduleRegisterTile(sketch, reader, stage, prefix);
+}
+
+// Products with weights of few bits become quantized tiles, other reductions register tiles.
+absl::Status QuantizedTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
+                            const std::string& prefix) {
+  const bool fits = FitsQuantizedTile(sketch.state, sketch.Get(stage).stage);
+  return (fits ? ScheduleQuantizedTile : RegisterTiles)(sketch, reader, stage, prefix);
 }
 
 // Calls `transformed` for convolutions that can be computed from transformed tiles, and `plain` for other reductions.
@@ -96,6 +104,12 @@ absl::Status SchedulePreparedStages(Sketch& sketch) {
 absl::Status BuildRegisterTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, RegisterTiles));
+  return ScheduleRest(sketch, ScheduleElementwise);
+}
+
+absl::Status BuildQuantizedTiles(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, QuantizedTiles));
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 

@@ -13,6 +13,7 @@ namespace hone::space {
 absl::Status BuildTensorTiles(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildWinogradTiles(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildAttentionTiles(const ir::Workload& workload, Sketch& sketch);
+absl::Status BuildQuantizedTiles(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildRegisterTiles(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildWinogradLanes(const ir::Workload& workload, Sketch& sketch);

@@ -12,6 +12,7 @@
 #include "compiler/space/sketch/tiling.h"
 #include "compiler/space/templates/attention_tile.h"
 #include "compiler/space/templates/lane_tile.h"
+#include "compiler/space/templates/quantized_tile.h"
 #include "compiler/space/templates/winograd.h"
 
 namespace hone::space {
@@ -56,6 +57,10 @@ bool IsAny(const ir::Workload&, const target::Target&) { return true; }
 bool HasContraction(const ir::Workload& workload) { return std::ranges::any_of(workload.stages, IsContraction); }
 
 bool HasProduct(const ir::Workload& workload, const target::Target&) { return HasContraction(workload); }
+
+bool HasQuantizedProduct(const ir::Workload& workload, const target::Target& target) {
+  return HasContraction(workload) && SomeReduction(workload, target, FitsQuantizedTile);
+}
 
 // The sketch is better for a small window along the vectors, as in a depthwise convolution with channels first: there
 // is nothing to pack, and the sketch shares rows among windows. It is also better if vectors should lie along the

@@ -12,6 +12,8 @@ namespace hone::space {
 bool IsAny(const ir::Workload& workload, const target::Target& target);
 // Whether the workload has a sum of products, for which there are register tiles and lane tiles.
 bool HasProduct(const ir::Workload& workload, const target::Target& target);
+// Whether the workload has a product with constant weights of few bits, which a tile can unpack in registers.
+bool HasQuantizedProduct(const ir::Workload& workload, const target::Target& target);
 // Whether the workload has a 3x3 convolution that can be computed from transformed tiles.
 bool HasWinograd(const ir::Workload& workload, const target::Target& target);
 bool HasAttention(const ir::Workload& workload, const target::Target& target);

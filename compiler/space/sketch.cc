@@ -75,6 +75,11 @@ absl::StatusOr<Partials> Sketch::Rfactor(const schedule::Rfactor& step) {
   return Partials{partials->buffer->name, sums.reduce_axes[0].name};
 }
 
+absl::StatusOr<std::string> Sketch::FactorOut(const std::string& stage) {
+  HONE_RETURN_IF_ERROR(Do(schedule::FactorOut{stage}));
+  return stage + "u";
+}
+
 absl::StatusOr<std::string> Sketch::Pack(const std::string& buffer, const std::string& stage,
                                          std::vector<schedule::PackDim> dims) {
   HONE_RETURN_IF_ERROR(Do(schedule::Pack{buffer, stage, std::move(dims)}));

@@ -47,8 +47,7 @@ struct Sketch {
   // If the loop's extent is open, TailOf takes the place of kShift.
   absl::StatusOr<SplitLoops> Split(const std::string& loop, int64_t factor, schedule::Tail tail);
   // Split that shifts the tiles of a stage's own axis even if its extent is open and may be less than a tile. The
-  // kernel then has a second version of its code, for tiles of one iteration. A loop whose length varies is split as by
-  // Split.
+  // kernel then has versions of its code for shorter tiles. A loop whose length varies is split as by Split.
   absl::StatusOr<SplitLoops> SplitShifted(const std::string& loop, int64_t factor);
   // How to treat the last tile of a loop: it overlaps the one before, which needs no condition, if there is always one.
   // Otherwise it is masked, or peeled if an open size decides its length. The loop must exist.
@@ -59,6 +58,8 @@ struct Sketch {
   absl::StatusOr<std::string> FuseAll(const std::vector<std::string>& loops);
   absl::StatusOr<SplitAxes> SplitAxis(const std::string& stage, const std::string& axis, int64_t factor);
   absl::StatusOr<Partials> Rfactor(const schedule::Rfactor& step);
+  // Moves the factors that are constant along the sum out of `stage`. Returns the stage that sums the others.
+  absl::StatusOr<std::string> FactorOut(const std::string& stage);
   // Adds a copy of `buffer` in another layout, which `stage` reads.
   absl::StatusOr<std::string> Pack(const std::string& buffer, const std::string& stage,
                                    std::vector<schedule::PackDim> dims);

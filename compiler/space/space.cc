@@ -23,6 +23,7 @@ constexpr Entry kEntries[] = {
     {4, "tensor_tile", Family::kTemplate, false, HasTensorProduct, nullptr, BuildTensorTiles},
     {5, "winograd_tile", Family::kTemplate, false, HasWinograd, PrefersWinograd, BuildWinogradTiles},
     {6, "attention_tile", Family::kTemplate, false, HasAttention, nullptr, BuildAttentionTiles},
+    {8, "quantized_tile", Family::kTemplate, false, HasQuantizedProduct, nullptr, BuildQuantizedTiles},
     {1, "register_tile", Family::kTemplate, false, HasProduct, PrefersRegisterTiles, BuildRegisterTiles},
     {0, "sketch", Family::kSketch, false, IsAny, nullptr, BuildSketch},
     {7, "winograd_lanes", Family::kTemplate, true, HasWinograd, PrefersWinogradLanes, BuildWinogradLanes},

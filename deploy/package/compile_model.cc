@@ -20,6 +20,7 @@
 #include "deploy/package/memory_plan.h"
 #include "deploy/package/package_writer.h"
 #include "deploy/package/plan_contents.h"
+#include "fmt/ranges.h"
 
 namespace hone::package {
 namespace {
@@ -64,12 +65,13 @@ ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel
   ProgramMetadata metadata{TargetText(options), {}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
+    const bool is_open = !workload.sizes.empty();
     metadata.kernels.push_back({kernels[i].kernel.interface.name,
                                 workload.op,
                                 kernels[i].digest,
                                 kernels[i].schedule,
-                                ir::CountFlops(workload),
-                                ParamBytes(workload),
+                                is_open ? 0 : ir::CountFlops(workload),
+                                is_open ? 0 : ParamBytes(workload),
                                 {}});
     if (!options.other_units.empty()) {
       metadata.kernels.back().target = target::Print(UnitTarget(options, kernels[i].unit));
@@ -94,6 +96,16 @@ PackageUnit UnitOf(const KernelOptions& options, int number, std::span<const Com
     }
   }
   return unit;
+}
+
+// The steps of a plan need tensors and sizes in the memory of a CPU.
+absl::Status CheckSteps(const graph::Plan& plan, const PackageProgram& program) {
+  const bool has_lanes =
+      std::ranges::any_of(program.units, [](const PackageUnit& unit) { return FindCodeKind(unit.kind)->has_lanes; });
+  if (plan.steps.empty() || !has_lanes) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "the model has control flow that depends on data (If, Loop, Scan, or a size that a run computes), which is "
+      "supported on CPUs only; compile it for a target such as 'cpu'");
 }
 
 // The numbers of the units that compute a kernel, in order. A program without kernels has unit 0 alone.
@@ -123,9 +135,10 @@ class PackageCompiler {
           static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), kernel.unit) - used.begin()));
     }
     AssignHomes(start);
+    HONE_RETURN_IF_ERROR(CheckSteps(plan, start));
     HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads, std::move(start)));
     PackageProgram& program = built.program;
-    Summarize(kernels, options);
+    Summarize(plan, kernels, options);
     for (size_t i = 0; i < used.size(); ++i) {
       HONE_ASSIGN_OR_RETURN(program.units[i].code, LinkedCode(kernels, options, used[i]));
     }
@@ -140,7 +153,9 @@ class PackageCompiler {
 
   absl::StatusOr<CompileSummary> Write(const std::string& path, const std::string& header_name) {
     HONE_ASSIGN_OR_RETURN(summary_.bytes, WritePackage(contents_, path));
-    summary_.cpp_header = CppHeader(header_name, contents_.programs.front());
+    const std::vector<ProgramMetadata>& metadata = contents_.metadata.programs;
+    const auto of_target = std::ranges::count(metadata, metadata.front().target, &ProgramMetadata::target);
+    summary_.cpp_header = CppHeader(header_name, std::span(contents_.programs).first(static_cast<size_t>(of_target)));
     return std::move(summary_);
   }
 
@@ -167,8 +182,17 @@ class PackageCompiler {
     return codegen::WithMachineCode(std::move(artifact.code), machine_codes);
   }
 
-  void Summarize(std::span<const CompiledKernel> kernels, const KernelOptions& options) {
-    ProgramSummary program = {TargetText(options), static_cast<int64_t>(kernels.size()), 0, {}};
+  static std::string ShapeText(const graph::PlanTensor& input) {
+    std::vector<std::string> extents;
+    for (const ir::Size& extent : input.type.shape) {
+      extents.push_back(graph::Print(graph::DimRange(extent.min(), extent.max())));
+    }
+    return fmt::format("{}={}", input.name, fmt::join(extents, ","));
+  }
+
+  void Summarize(const graph::Plan& plan, std::span<const CompiledKernel> kernels, const KernelOptions& options) {
+    ProgramSummary program = {TargetText(options), {}, static_cast<int64_t>(kernels.size()), 0, {}};
+    for (const graph::TensorId input : plan.inputs) program.shapes.push_back(ShapeText(plan.tensors[input]));
     for (const CompiledKernel& kernel : kernels) {
       program.records_used += kernel.is_record ? 1 : 0;
       KernelSummary& summary = program.per_kernel.emplace_back();
@@ -207,13 +231,22 @@ absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::s
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
                                             std::span<const KernelOptions> targets, const std::string& output_path,
                                             const std::string& header_name) {
+  return CompileModel(onnx_path, {&import, 1}, targets, output_path, header_name);
+}
+
+absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, std::span<const graph::ImportOptions> imports,
+                                            std::span<const KernelOptions> targets, const std::string& output_path,
+                                            const std::string& header_name) {
   const auto start = std::chrono::steady_clock::now();
   const std::string model_name = std::filesystem::path(onnx_path).stem().string();
   PackageCompiler compiler(model_name);
   for (const KernelOptions& options : targets) {
-    HONE_ASSIGN_OR_RETURN(graph::Plan plan, graph::BuildPlan(onnx_path, import, options.target,
-                                                             ReproducerPassOptions<graph::Graph>(options.reproducers)));
-    HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
+    for (const graph::ImportOptions& import : imports) {
+      HONE_ASSIGN_OR_RETURN(graph::Plan plan,
+                            graph::BuildPlan(onnx_path, import, options.target,
+                                             ReproducerPassOptions<graph::Graph>(options.reproducers)));
+      HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
+    }
   }
   HONE_ASSIGN_OR_RETURN(CompileSummary summary,
                         compiler.Write(output_path, header_name.empty() ? model_name : header_name));

@@ -29,6 +29,7 @@ struct KernelSummary {
 
 struct ProgramSummary {
   std::string target;                     // canonical text, of all units together
+  std::vector<std::string> shapes;        // per input: the shapes that the program takes, "ids=1..8,128"
   int64_t kernels = 0;                    // how many it has
   int64_t records_used = 0;               // kernels whose schedule is a record
   std::vector<KernelSummary> per_kernel;  // in the plan's order of workloads
@@ -37,15 +38,21 @@ struct ProgramSummary {
 struct CompileSummary {
   double seconds = 0;                    // wall time of the whole compilation
   uint64_t bytes = 0;                    // size of the package
-  std::vector<ProgramSummary> programs;  // one per target, in the order of the package
+  std::vector<ProgramSummary> programs;  // in the order of the package: by target, then by shapes
   std::vector<std::string> warnings;     // each begins with its target
   std::string cpp_header;                // text of the C++ header (cpp_header.h); not written to disk
 };
 
-// Compiles the model for each of `targets` (at least one, all different, the preferred one first), a program each, and
-// writes the package to output_path. A unit that computes no kernel is left out of its program. The path is the old
-// file or the whole new one at any moment. header_name: the model's name in the C++ header; empty: the name of its
-// file. Errors are those of BuildPlan, of CompileKernels, of packing (Internal), and of WritePackage.
+// Compiles the model for each of `targets` (at least one, all different, the preferred one first), a program for each
+// of `imports` (at least one; they give different shapes), and writes the package to output_path. A unit that computes
+// no kernel is left out of its program. The path is the old file or the whole new one at any moment. header_name: the
+// model's name in the C++ header; empty: the name of its file. Errors are those of BuildPlan, of CompileKernels, of
+// packing (Internal), and of WritePackage.
+absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, std::span<const graph::ImportOptions> imports,
+                                            std::span<const KernelOptions> targets, const std::string& output_path,
+                                            const std::string& header_name = "");
+
+// The same for shapes that are given once.
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
                                             std::span<const KernelOptions> targets, const std::string& output_path,
                                             const std::string& header_name = "");

@@ -103,10 +103,14 @@ std::string Camel(const std::string& snake) {
 
 // An input or output and its names in the header.
 struct Port {
-  const PackageTensor* tensor;  // owned by the program
-  std::string member;           // "input_image"
-  std::string constant;         // "kInputImage"
-  int64_t elements = 1;
+  const PackageTensor* tensor;        // owned by the first program
+  std::string member;                 // "input_image"
+  std::string constant;               // "kInputImage"
+  std::vector<int64_t> least, shape;  // the smallest and the largest extents of all programs
+  int64_t elements = 1;               // of the largest shape
+
+  size_t rank() const { return shape.size(); }
+  bool IsOpen() const { return least != shape; }
 };
 
 // `name` as it can be shown in a C++ comment: '?' replaces quotes, backslashes and control characters.
@@ -126,31 +130,72 @@ std::string Literal(std::string_view text) {
   return '"' + result + '"';
 }
 
-std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<TensorId>& ids, std::string_view direction) {
+// Widens the port's extents by those of a tensor.
+void Widen(Port& port, const PackageTensor& tensor) {
+  for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    const int64_t least = tensor.extents.empty() ? tensor.shape[d] : tensor.extents[d].min();
+    port.least[d] = std::min(port.least[d], least);
+    port.shape[d] = std::max(port.shape[d], tensor.shape[d]);
+  }
+}
+
+// ids: the inputs or the outputs, which all programs number alike.
+std::vector<Port> PortsOf(std::span<const PackageProgram> programs, const std::vector<TensorId>& ids,
+                          std::string_view direction) {
   std::vector<Port> ports;
   std::set<std::string> used;
   for (const TensorId id : ids) {
-    Port port{&program.tensors[id], "", "", 1};
+    const PackageTensor& first = programs.front().tensors[id];
+    Port port{&first, "", "", first.shape, first.shape, 1};
+    for (const PackageProgram& program : programs) Widen(port, program.tensors[id]);
     port.member = fmt::format("{}_{}", direction, Identifier(port.tensor->name));
     // Different names, such as "a.b" and "a/b", may give the same identifier: a number is appended to the later one.
     while (used.contains(Camel(port.member))) port.member += fmt::format("_{}", ports.size());
     used.insert(Camel(port.member));
     port.constant = "k" + Camel(port.member);
-    for (const int64_t extent : port.tensor->shape) port.elements *= extent;
+    for (const int64_t extent : port.shape) port.elements *= extent;
     ports.push_back(std::move(port));
   }
   return ports;
 }
 
+// "[1..8, 3]"
+std::string RangeText(const Port& port) {
+  std::vector<std::string> texts;
+  for (size_t d = 0; d < port.rank(); ++d) {
+    const int64_t least = port.least[d], most = port.shape[d];
+    texts.push_back(least == most ? std::to_string(most) : fmt::format("{}..{}", least, most));
+  }
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+// The declarations of the shapes and the size of a port with open dimensions.
+std::string OpenConstants(const Port& port, std::string_view direction) {
+  const PackageTensor& tensor = *port.tensor;
+  const bool is_input = tensor.kind == TensorKind::kInput;
+  std::string text =
+      fmt::format("  // {} \"{}\": {}{}; {}\n", direction, Shown(tensor.name), Name(tensor.dtype), RangeText(port),
+                  is_input ? "each run may have another shape" : "the shape follows from the inputs");
+  if (is_input) {
+    text += fmt::format("  static constexpr std::array<int64_t, {}> {}Min = {{{}}};  // smallest extents\n",
+                        port.rank(), port.constant, fmt::join(port.least, ", "));
+  }
+  return text + fmt::format(
+                    "  static constexpr std::array<int64_t, {0}> {1}Shape = {{{2}}};  // largest extents\n"
+                    "  static constexpr size_t {1}Size = {3};  // elements of the largest shape\n",
+                    port.rank(), port.constant, fmt::join(port.shape, ", "), port.elements);
+}
+
 // The declarations of a port's shape and size.
 std::string Constants(const Port& port, std::string_view direction) {
+  if (port.IsOpen()) return OpenConstants(port, direction);
   const PackageTensor& tensor = *port.tensor;
   return fmt::format(
       "  // {0} \"{1}\": {2}{3}\n"
       "  static constexpr std::array<int64_t, {4}> {5}Shape = {{{6}}};\n"
       "  static constexpr size_t {5}Size = {7};  // elements\n",
-      direction, Shown(tensor.name), Name(tensor.dtype), tensor.shape, tensor.shape.size(), port.constant,
-      fmt::join(tensor.shape, ", "), port.elements);
+      direction, Shown(tensor.name), Name(tensor.dtype), port.shape, port.rank(), port.constant,
+      fmt::join(port.shape, ", "), port.elements);
 }
 
 // The initializers of an array of HonePort.
@@ -161,9 +206,55 @@ std::string Descriptions(const std::vector<Port>& ports) {
     descriptions.push_back(
         fmt::format("\n        HonePort{{{0}, {{{1}, {2}, 1}}, {3}, {4}Shape.data(), {4}Size * {5}}}",
                     Literal(port.tensor->name), static_cast<int>(type.dlpack.code), static_cast<int>(type.dlpack.bits),
-                    port.tensor->shape.size(), port.constant, SizeOf(type.dtype)));
+                    port.rank(), port.constant, SizeOf(type.dtype)));
   }
   return fmt::format("{}", fmt::join(descriptions, ","));
+}
+
+// The members that set the shape of an open input, or tell that of an open output.
+std::string ShapeMembers(const std::vector<Port>& inputs, const std::vector<Port>& outputs) {
+  std::string text;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].IsOpen()) continue;
+    text += fmt::format(
+        "  HoneStatus resize_{0}(const std::array<int64_t, {1}>& shape) {{\n"
+        "    return hone_resize(model_, {2}, shape.data(), {1});\n"
+        "  }}\n",
+        inputs[i].member, inputs[i].rank(), i);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].IsOpen()) continue;
+    text += fmt::format(
+        "  std::array<int64_t, {1}> shape_of_{0}() const {{\n"
+        "    std::array<int64_t, {1}> shape = {{}};\n"
+        "    DLTensor view;\n"
+        "    if (hone_get_output(model_, {2}, &view) != HONE_OK) return shape;\n"
+        "    for (size_t d = 0; d < shape.size(); ++d) shape[d] = view.shape[d];\n"
+        "    return shape;\n"
+        "  }}\n",
+        outputs[i].member, outputs[i].rank(), i);
+  }
+  if (text.empty()) return text;
+  return "\n  // The shape of an input for the next runs, within its range, and that of an output after a run; 0s "
+         "where no\n"
+         "  // package is loaded.\n" +
+         text;
+}
+
+// The end of the function that compares a package with the header.
+std::string Checks(const std::vector<Port>& inputs) {
+  const std::string ports = "hone_check_ports(model, inputs.data(), inputs.size(), outputs.data(), outputs.size())";
+  std::string text;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].IsOpen()) continue;
+    text += fmt::format(
+        "    if (status == HONE_OK) {{\n"
+        "      status = hone_check_input_range(model, {0}, {1}Min.data(), {1}Shape.data(), {2});\n"
+        "    }}\n",
+        i, inputs[i].constant, inputs[i].rank());
+  }
+  if (text.empty()) return fmt::format("    return {};\n", ports);
+  return fmt::format("    HoneStatus status = {};\n{}    return status;\n", ports, text);
 }
 
 // The header's text. Fill replaces the names in braces: {NAME} by the namespace, the others by text made from the
@@ -211,13 +302,12 @@ class Model {
 
   // Elements row by row; null where no package is loaded. Inputs are filled before Run and keep their values; outputs
   // are those of the last Run.
-{MEMBERS}
+{MEMBERS}{SHAPES}
  private:
   static HoneStatus Check(const HoneModel* model) {
     const std::array<HonePort, {INPUT_COUNT}> inputs = {{INPUTS}};
     const std::array<HonePort, {OUTPUT_COUNT}> outputs = {{OUTPUTS}};
-    return hone_check_ports(model, inputs.data(), inputs.size(), outputs.data(), outputs.size());
-  }
+{CHECKS}  }
   void* Input(size_t index) {
     DLTensor view;
     return model_ != nullptr && hone_get_input(model_, index, &view) == HONE_OK ? view.data : nullptr;
@@ -250,9 +340,9 @@ std::string Fill(std::string_view text, const std::map<std::string_view, std::st
 
 }  // namespace
 
-std::string CppHeader(const std::string& model_name, const PackageProgram& program) {
-  const std::vector<Port> inputs = PortsOf(program, program.inputs, "input");
-  const std::vector<Port> outputs = PortsOf(program, program.outputs, "output");
+std::string CppHeader(const std::string& model_name, std::span<const PackageProgram> programs) {
+  const std::vector<Port> inputs = PortsOf(programs, programs.front().inputs, "input");
+  const std::vector<Port> outputs = PortsOf(programs, programs.front().outputs, "output");
   std::string constants, members;
   for (size_t i = 0; i < inputs.size(); ++i) {
     constants += Constants(inputs[i], "Input");
@@ -267,6 +357,8 @@ std::string CppHeader(const std::string& model_name, const PackageProgram& progr
   return Fill(kTemplate, {{"NAME", NamespaceName(model_name)},
                           {"CONSTANTS", constants},
                           {"MEMBERS", members},
+                          {"SHAPES", ShapeMembers(inputs, outputs)},
+                          {"CHECKS", Checks(inputs)},
                           {"INPUTS", Descriptions(inputs)},
                           {"INPUT_COUNT", std::to_string(inputs.size())},
                           {"OUTPUTS", Descriptions(outputs)},

@@ -6,6 +6,7 @@
 #ifndef HONE_DEPLOY_PACKAGE_CPP_HEADER_H_
 #define HONE_DEPLOY_PACKAGE_CPP_HEADER_H_
 
+#include <span>
 #include <string>
 
 #include "deploy/package/package_writer.h"
@@ -13,8 +14,8 @@
 namespace hone::package {
 
 // Returns the text of the header. The namespace is model_name, with '_' for every character that a C++ name cannot
-// have. A reserved name, such as "new" or "std", gets a '_' at its end. program: any program of the package.
-std::string CppHeader(const std::string& model_name, const PackageProgram& program);
+// have. A reserved name, such as "new" or "std", gets a '_' at its end. programs: those of one target, at least one.
+std::string CppHeader(const std::string& model_name, std::span<const PackageProgram> programs);
 
 }  // namespace hone::package
 

@@ -8,10 +8,12 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/ir/size_numbers.h"
 #include "deploy/runtime/dtype.h"
 
 namespace hone::package {
@@ -41,67 +43,10 @@ absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
   return bytes;
 }
 
-// Numbers the values of sizes: first the open sizes, then the steps that compute others.
-class SizeNumbers {
- public:
-  explicit SizeNumbers(const std::vector<ir::OpenSize>& sizes) : sizes_(sizes) {}
-
-  uint32_t Of(const ir::Size& size) { return Of(ir::Expr(size)); }
-  const std::vector<SizeStep>& steps() const { return steps_; }
-
- private:
-  uint32_t Of(const ir::Expr& e) {
-    if (const auto* var = e.As<ir::Var>()) {
-      const auto found = std::ranges::find(sizes_, var->name, &ir::OpenSize::name);
-      HONE_CHECK(found != sizes_.end());
-      return static_cast<uint32_t>(found - sizes_.begin());
-    }
-    const auto known = std::ranges::find_if(numbers_, [&](const auto& entry) { return ir::Equal(entry.first, e); });
-    if (known != numbers_.end()) return known->second;
-    SizeStep step = {};
-    if (const auto* number = e.As<ir::IntImm>()) {
-      step = {.op = SizeOp::kNumber, .a = 0, .b = 0, .reserved = 0, .number = number->value};
-    } else {
-      const auto* binary = e.As<ir::Binary>();
-      HONE_CHECK(binary != nullptr);
-      const uint32_t a = Of(binary->a), b = Of(binary->b);
-      step = {.op = OpOf(binary->op), .a = a, .b = b, .reserved = 0, .number = 0};
-    }
-    const auto number = static_cast<uint32_t>(sizes_.size() + steps_.size());
-    steps_.push_back(step);
-    numbers_.emplace_back(e, number);
-    return number;
-  }
-
-  static SizeOp OpOf(ir::BinaryOp op) {
-    switch (op) {
-      case ir::BinaryOp::kAdd:
-        return SizeOp::kAdd;
-      case ir::BinaryOp::kSub:
-        return SizeOp::kSubtract;
-      case ir::BinaryOp::kMul:
-        return SizeOp::kMultiply;
-      case ir::BinaryOp::kFloorDiv:
-        return SizeOp::kFloorDivide;
-      case ir::BinaryOp::kFloorMod:
-        return SizeOp::kFloorRemainder;
-      case ir::BinaryOp::kMin:
-        return SizeOp::kMin;
-      default:
-        HONE_CHECK(op == ir::BinaryOp::kMax);
-        return SizeOp::kMax;
-    }
-  }
-
-  const std::vector<ir::OpenSize>& sizes_;
-  std::vector<SizeStep> steps_;
-  std::vector<std::pair<ir::Expr, uint32_t>> numbers_;
-};
-
 class ManifestBuilder {
  public:
-  ManifestBuilder(const PackageProgram& program, bool plain, ConstantSection& constants)
-      : program_(program), constants_(constants), plain_(plain), size_numbers_(program.sizes) {}
+  ManifestBuilder(const PackageProgram& program, uint32_t version, ConstantSection& constants)
+      : program_(program), constants_(constants), version_(version), size_numbers_(program.sizes) {}
 
   absl::StatusOr<std::vector<uint8_t>> Build(const std::string& target) {
     header_.target = Text(target);
@@ -114,14 +59,20 @@ class ManifestBuilder {
     }
     HONE_RETURN_IF_ERROR(AddSizes());
     AddCalls();
+    AddSteps();
     for (const PackageBorder& border : program_.borders)
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
     for (const PackageCopy& copy : program_.defaults) copies_.push_back({copy.source, copy.target});
+    for (const PackageUpdate& update : program_.updates) {
+      updates_.push_back({update.call, update.input, update.output, update.rows, update.starts, update.axis});
+    }
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
-    header_bytes_ = plain_ ? kManifestHeader3Bytes : sizeof(ManifestHeader);
+    header_bytes_ = version_ == kPlainFormatVersion   ? kManifestHeader3Bytes
+                    : version_ == kSizesFormatVersion ? kManifestHeader4Bytes
+                                                      : sizeof(ManifestHeader);
     section_.resize(header_bytes_);
     header_.units = Table(units_);
     header_.homes = Table(homes_);
@@ -135,11 +86,15 @@ class ManifestBuilder {
     header_.borders = Table(borders_);
     header_.copies = Table(copies_);
     header_.strings = Table(strings_);
-    if (!plain_) {
+    if (version_ >= kSizesFormatVersion) {
       header_.sizes = Table(sizes_);
       header_.size_steps = Table(size_numbers_.steps());
       header_.extents = Table(extents_);
       header_.size_arguments = Table(size_arguments_);
+    }
+    if (version_ >= kStepsFormatVersion) {
+      header_.steps = Table(steps_);
+      header_.updates = Table(updates_);
     }
     std::memcpy(section_.data(), &header_, header_bytes_);
     return std::move(section_);
@@ -188,9 +143,15 @@ class ManifestBuilder {
     return absl::OkStatus();
   }
 
-  // Every open size must be a dimension of an input, or a dimension divided by a number.
+  // Every open size must be set by a step, or be a dimension of an input, or a dimension divided by a number.
   absl::Status AddSizes() {
+    std::set<std::string> set_by_steps;
+    for (const PackageStep& step : program_.steps) set_by_steps.insert(step.size);
     for (const ir::OpenSize& size : program_.sizes) {
+      if (set_by_steps.contains(size.name)) {
+        sizes_.push_back({Text(size.name), size.min, size.max, 1, kNoTensor, 0});
+        continue;
+      }
       SizeEntry entry{Text(size.name), size.min, size.max, 0, 0, 0};
       for (const TensorId id : program_.inputs) {
         const PackageTensor& input = program_.tensors[id];
@@ -219,6 +180,45 @@ class ManifestBuilder {
     }
   }
 
+  void AddSteps() {
+    for (const PackageStep& step : program_.steps) {
+      const auto size = std::ranges::find(program_.sizes, step.size, &ir::OpenSize::name);
+      const auto number = static_cast<uint32_t>(size - program_.sizes.begin());
+      StepEntry entry = {.op = step.op, .call = step.call, .a = 0, .b = 0, .c = 0, .reserved = 0};
+      switch (step.op) {
+        case StepOp::kLabel:
+          break;
+        case StepOp::kReadSize:
+          entry.a = number;
+          entry.b = step.source;
+          break;
+        case StepOp::kSetSize:
+          entry.a = number;
+          entry.b = size_numbers_.Of(step.value);
+          break;
+        case StepOp::kJumpIfZero:
+          entry.a = size_numbers_.Of(step.value);
+          [[fallthrough]];
+        case StepOp::kJump:
+          entry.c = step.destination;
+          break;
+        case StepOp::kRequire:
+          entry.a = size_numbers_.Of(step.value);
+          entry.b = step.source;
+          break;
+        case StepOp::kCopyRow:
+          entry.c = size_numbers_.Of(step.value);
+          [[fallthrough]];
+        case StepOp::kCopy:
+        case StepOp::kSwap:
+          entry.a = step.target;
+          entry.b = step.source;
+          break;
+      }
+      steps_.push_back(entry);
+    }
+  }
+
   // Adds a text to the string table. Equal texts share their bytes.
   TextRef Text(const std::string& text) {
     const auto [place, added] = texts_.try_emplace(text, strings_.size());
@@ -239,7 +239,7 @@ class ManifestBuilder {
 
   const PackageProgram& program_;
   ConstantSection& constants_;
-  const bool plain_;
+  const uint32_t version_;
   size_t header_bytes_ = 0;
   std::vector<uint8_t> section_;
   ManifestHeader header_ = {};
@@ -253,9 +253,11 @@ class ManifestBuilder {
   std::vector<uint32_t> arguments_;
   std::vector<BorderEntry> borders_;
   std::vector<CopyEntry> copies_;
-  SizeNumbers size_numbers_;
+  std::vector<UpdateEntry> updates_;
+  ir::SizeNumbers size_numbers_;
   std::vector<SizeEntry> sizes_;
   std::vector<uint32_t> extents_, size_arguments_;
+  std::vector<StepEntry> steps_;
   std::vector<char> strings_;
   std::map<std::string, size_t> texts_;  // offset in strings_ by text
 };
@@ -264,7 +266,7 @@ class ManifestBuilder {
 
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
                                                    uint32_t version, ConstantSection& constants) {
-  return ManifestBuilder(program, version == kPlainFormatVersion, constants).Build(target);
+  return ManifestBuilder(program, version, constants).Build(target);
 }
 
 }  // namespace hone::package

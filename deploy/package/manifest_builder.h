@@ -20,9 +20,6 @@ namespace hone::package {
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
                                                    uint32_t version, ConstantSection& constants);
 
-// Rounds `bytes` up to a multiple of `alignment`, which is a power of two.
-constexpr uint64_t AlignUp(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
-
 }  // namespace hone::package
 
 #endif  // HONE_DEPLOY_PACKAGE_MANIFEST_BUILDER_H_

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "base/status.h"
 #include "deploy/package/manifest_builder.h"
@@ -16,8 +17,8 @@ namespace {
 
 bool Overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-// Finds the lifetime of every tensor. It is empty (first > last) for a tensor that no call uses, and for all tensors
-// that are not intermediates.
+// Finds the lifetime of every tensor, in moments: the calls and steps of the program in order. It is empty (first >
+// last) for a tensor that nothing uses, and for all tensors that are not intermediates.
 class Lifetimes {
  public:
   explicit Lifetimes(const PackageProgram& program) : program_(program), of_tensor_(program.tensors.size()) {
@@ -30,58 +31,108 @@ class Lifetimes {
 
   absl::Status Find() {
     auto border = program_.borders.begin();
-    for (size_t step = 0; step < program_.calls.size(); ++step) {
-      const PackageCall& call = program_.calls[step];
-      HONE_RETURN_IF_ERROR(CheckCall(call, step));
-      for (; border != program_.borders.end() && border->call <= step; ++border) {
-        HONE_RETURN_IF_ERROR(Touch(border->source, static_cast<int64_t>(step), false));
-        HONE_RETURN_IF_ERROR(Touch(border->target, static_cast<int64_t>(step), true));
+    auto step = program_.steps.begin();
+    for (size_t index = 0; index < program_.calls.size(); ++index) {
+      for (; step != program_.steps.end() && step->call <= index; ++step) HONE_RETURN_IF_ERROR(TouchStep(*step));
+      const PackageCall& call = program_.calls[index];
+      HONE_RETURN_IF_ERROR(CheckCall(call, index));
+      for (; border != program_.borders.end() && border->call <= index; ++border) {
+        HONE_RETURN_IF_ERROR(Touch(border->source, false));
+        HONE_RETURN_IF_ERROR(Touch(border->target, true));
       }
       const KernelInterface& kernel = program_.kernels[call.kernel];
       for (size_t a = 0; a < call.arguments.size(); ++a) {
         if (!kernel.buffers[a].used || kernel.buffers[a].role == BufferRole::kSizes) continue;
-        const bool written = kernel.buffers[a].role == BufferRole::kOutput;
-        HONE_RETURN_IF_ERROR(Touch(call.arguments[a], static_cast<int64_t>(step), written));
+        HONE_RETURN_IF_ERROR(Touch(call.arguments[a], kernel.buffers[a].role == BufferRole::kOutput));
       }
+      of_call_.push_back(now_++);
     }
-    for (const PackageCopy& copy : program_.copies) {
-      HONE_RETURN_IF_ERROR(Touch(copy.source, static_cast<int64_t>(program_.calls.size()), false));
+    for (; step != program_.steps.end(); ++step) HONE_RETURN_IF_ERROR(TouchStep(*step));
+    for (const PackageCopy& copy : program_.copies) HONE_RETURN_IF_ERROR(Touch(copy.source, false));
+    for (bool changes = true; changes;) {
+      changes = ShareSwapped();
+      for (const auto& [first, last] : loops_) changes = Extend(first, last) || changes;
     }
     return absl::OkStatus();
   }
 
   const std::vector<Lifetime>& of_tensor() const { return of_tensor_; }
+  int64_t MomentOf(size_t call) const { return of_call_[call]; }
 
  private:
-  absl::Status CheckCall(const PackageCall& call, size_t step) const {
+  absl::Status CheckCall(const PackageCall& call, size_t index) const {
     if (call.kernel >= program_.kernels.size()) {
       return absl::InvalidArgumentError(
-          fmt::format("call {} runs kernel {}, but there are {} kernels", step, call.kernel, program_.kernels.size()));
+          fmt::format("call {} runs kernel {}, but there are {} kernels", index, call.kernel, program_.kernels.size()));
     }
     const KernelInterface& kernel = program_.kernels[call.kernel];
     if (call.arguments.size() == kernel.argument_count()) return absl::OkStatus();
-    return absl::InvalidArgumentError(fmt::format("call {} of '{}' has {} arguments, but the kernel takes {}", step,
+    return absl::InvalidArgumentError(fmt::format("call {} of '{}' has {} arguments, but the kernel takes {}", index,
                                                   kernel.name, call.arguments.size(), kernel.argument_count()));
   }
 
-  // Extends the lifetime of tensor `id` to `step`, which writes or reads it.
-  absl::Status Touch(TensorId id, int64_t step, bool written) {
+  absl::Status TouchStep(const PackageStep& step) {
+    if (step.source != kNoTensor) HONE_RETURN_IF_ERROR(Touch(step.source, step.op == StepOp::kSwap));
+    if (step.target != kNoTensor) HONE_RETURN_IF_ERROR(Touch(step.target, true));
+    of_step_.push_back(now_);
+    if (step.op == StepOp::kJump && step.destination < of_step_.size() - 1) {
+      loops_.emplace_back(of_step_[step.destination], now_);
+    }
+    ++now_;
+    return absl::OkStatus();
+  }
+
+  // Extends the lifetime of tensor `id` to this moment, when it is written or read.
+  absl::Status Touch(TensorId id, bool written) {
     if (id >= of_tensor_.size()) return absl::InvalidArgumentError(fmt::format("there is no tensor {}", id));
     if (program_.tensors[id].kind != TensorKind::kIntermediate) return absl::OkStatus();
     Lifetime& lifetime = of_tensor_[id];
     if (lifetime.last < 0) {
       if (!written) {
         return absl::InvalidArgumentError(fmt::format(
-            "tensor {} '{}' is used at step {} before any call has written it", id, program_.tensors[id].name, step));
+            "tensor {} '{}' is used at step {} before any call has written it", id, program_.tensors[id].name, now_));
       }
-      lifetime.first = step;
+      lifetime.first = now_;
     }
-    lifetime.last = step;
+    lifetime.last = now_;
     return absl::OkStatus();
+  }
+
+  // A tensor that a loop reads from outside, or that is read after the loop, must last for the whole loop. Returns
+  // whether a lifetime has changed.
+  bool Extend(int64_t first, int64_t last) {
+    bool changes = false;
+    for (Lifetime& lifetime : of_tensor_) {
+      const bool is_used = lifetime.last >= first && lifetime.first <= last;
+      const bool is_outside = lifetime.first < first || lifetime.last > last;
+      if (!is_used || !is_outside || (lifetime.first <= first && lifetime.last >= last)) continue;
+      lifetime.first = std::min(lifetime.first, first);
+      lifetime.last = std::max(lifetime.last, last);
+      changes = true;
+    }
+    return changes;
+  }
+
+  // Tensors that exchange their memory have one lifetime: any of them may be in the memory of any other. Returns
+  // whether a lifetime has changed.
+  bool ShareSwapped() {
+    bool changes = false;
+    for (const PackageStep& step : program_.steps) {
+      if (step.op != StepOp::kSwap) continue;
+      Lifetime &a = of_tensor_[step.source], &b = of_tensor_[step.target];
+      if (a.first == b.first && a.last == b.last) continue;
+      a.first = b.first = std::min(a.first, b.first);
+      a.last = b.last = std::max(a.last, b.last);
+      changes = true;
+    }
+    return changes;
   }
 
   const PackageProgram& program_;
   std::vector<Lifetime> of_tensor_;
+  std::vector<int64_t> of_call_, of_step_;          // moments
+  std::vector<std::pair<int64_t, int64_t>> loops_;  // first and last moment
+  int64_t now_ = 0;
 };
 
 }  // namespace
@@ -151,7 +202,7 @@ absl::Status PlanArena(PackageProgram& program) {
       PackageCall& call = program.calls[step];
       if (program.HomeOf(call) != home) continue;
       const auto bytes = static_cast<uint64_t>(program.kernels[call.kernel].workspace_bytes);
-      lifetimes.push_back({bytes, static_cast<int64_t>(step), static_cast<int64_t>(step)});
+      lifetimes.push_back({bytes, found.MomentOf(step), found.MomentOf(step)});
       offsets.push_back(&call.workspace_offset);
     }
     const MemoryPlan plan = PlanMemory(lifetimes, on_device ? kSliceAlignment : kTensorAlignment);

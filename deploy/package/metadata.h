@@ -19,8 +19,8 @@ struct KernelMetadata {
   std::string operator_name;    // the workload's main operator: "conv2d"
   std::string workload_digest;  // 64 hex characters
   std::string schedule;         // schedule text
-  double flops = 0;             // floating-point operations of one call
-  double bytes = 0;             // size of all params and outputs of one call
+  double flops = 0;             // floating-point operations of one call; 0 for a kernel with open sizes
+  double bytes = 0;             // size of all params and outputs of one call; 0 for a kernel with open sizes
   std::string target;           // target text of its unit; empty: the program has one, whose target is the program's
 };
 

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/status.h"
@@ -89,6 +91,11 @@ void AssignHomes(PackageProgram& program) {
   program.arena_bytes.assign(count, 0);
 }
 
+uint32_t VersionFor(const PackageProgram& program) {
+  if (!program.steps.empty() || !program.updates.empty()) return kStepsFormatVersion;
+  return program.sizes.empty() && program.defaults.empty() ? kPlainFormatVersion : kSizesFormatVersion;
+}
+
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path) {
   const size_t count = contents.programs.size();
   if (count == 0 || count > kProgramsMax || count != contents.metadata.programs.size()) {
@@ -96,7 +103,10 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
         "a package holds 1 to {} programs, each with its metadata; {} programs and metadata for {} were given",
         kProgramsMax, count, contents.metadata.programs.size()));
   }
-  const uint32_t version = std::ranges::all_of(contents.programs, IsPlain) ? kPlainFormatVersion : kFormatVersion;
+  std::set<std::string> targets;
+  for (const ProgramMetadata& program : contents.metadata.programs) targets.insert(program.target);
+  uint32_t version = targets.size() == count ? kPlainFormatVersion : kSizesFormatVersion;
+  for (const PackageProgram& program : contents.programs) version = std::max(version, VersionFor(program));
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);
   std::vector<Section> sections;

@@ -59,6 +59,24 @@ struct PackageCopy {
   TensorId target = 0;
 };
 
+// What a run does between calls; see StepEntry. Which fields an operation uses is as in graph::PlanStep.
+struct PackageStep {
+  StepOp op = StepOp::kLabel;
+  uint32_t call = 0;      // before this call, after the steps before it; the number of calls: after the last
+  std::string size = {};  // the open size that gets a value
+  ir::Size value = {};
+  TensorId source = kNoTensor, target = kNoTensor;
+  uint32_t destination = 0;  // index into PackageProgram::steps, of a label
+};
+
+// A call whose output equals an input except for some rows; as UpdateEntry.
+struct PackageUpdate {
+  uint32_t call = 0;  // index into PackageProgram::calls
+  TensorId input = 0, output = 0, rows = 0;
+  TensorId starts = kNoTensor;
+  uint32_t axis = 1;
+};
+
 // The code for one target. Code for a CPU requires cpu_features; code for a device with lanes requires lanes,
 // shared_bytes and device. The others stay empty (UnitEntry).
 struct PackageUnit {
@@ -84,22 +102,28 @@ struct PackageProgram {
   std::vector<PackageBorder> borders;  // by ascending call
   std::vector<PackageCopy> copies;     // to outputs
   std::vector<PackageCopy> defaults;   // to inputs
-  std::vector<ir::OpenSize> sizes;     // the open sizes; each is a dimension of an input, or a divisor of one
+  std::vector<PackageStep> steps;      // by ascending call
+  // The open sizes. Each is set by steps, or is a dimension of an input or a divisor of one.
+  std::vector<ir::OpenSize> sizes;
+  std::vector<PackageUpdate> updates;  // by ascending call
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
 
-// Whether the program has neither open sizes nor default values of inputs, so that version 3 of the format can hold it.
-inline bool IsPlain(const PackageProgram& program) { return program.sizes.empty() && program.defaults.empty(); }
+// The oldest version of the format that can hold the program. Version 3 cannot if the package has another program for
+// its target.
+uint32_t VersionFor(const PackageProgram& program);
 
 // One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
 // and the number of arenas.
 void AssignHomes(PackageProgram& program);
 
 struct PackageContents {
-  std::vector<PackageProgram> programs;  // the preferred one first; all have the same inputs and outputs
-  PackageMetadata metadata;              // one ProgramMetadata per program, in the same order
+  // Those for the preferred target first. All have the same inputs and outputs; those for one target, for different
+  // shapes.
+  std::vector<PackageProgram> programs;
+  PackageMetadata metadata;  // one ProgramMetadata per program, in the same order
 };
 
 // Writes the package beside `path` (atomic_file.h), runs the runtime's checks on it, forces it to disk, and renames it:

@@ -34,7 +34,9 @@ class ContentsBuilder {
     HONE_RETURN_IF_ERROR(PackConstants(threads));
     for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
+    for (const graph::PlanStep& step : plan_.steps) AddStep(step);
     AddCopies();
+    for (const graph::PlanUpdate& update : plan_.updates) AddUpdate(update);
     return std::move(result_);
   }
 
@@ -162,6 +164,40 @@ class ContentsBuilder {
     result_.program.calls.push_back(std::move(call));
   }
 
+  static StepOp OpOf(graph::StepKind kind) {
+    switch (kind) {
+      case graph::StepKind::kLabel:
+        return StepOp::kLabel;
+      case graph::StepKind::kReadSize:
+        return StepOp::kReadSize;
+      case graph::StepKind::kSetSize:
+        return StepOp::kSetSize;
+      case graph::StepKind::kJump:
+        return StepOp::kJump;
+      case graph::StepKind::kJumpIfZero:
+        return StepOp::kJumpIfZero;
+      case graph::StepKind::kCopy:
+        return StepOp::kCopy;
+      case graph::StepKind::kCopyRow:
+        return StepOp::kCopyRow;
+      case graph::StepKind::kRequire:
+        return StepOp::kRequire;
+      case graph::StepKind::kSwap:
+        return StepOp::kSwap;
+    }
+    return StepOp::kLabel;
+  }
+
+  void AddStep(const graph::PlanStep& step) {
+    result_.program.steps.push_back({.op = OpOf(step.kind),
+                                     .call = static_cast<uint32_t>(step.call),
+                                     .size = step.size,
+                                     .value = step.value,
+                                     .source = step.source < 0 ? kNoTensor : TensorOf(step.source),
+                                     .target = step.target < 0 ? kNoTensor : TensorOf(step.target),
+                                     .destination = static_cast<uint32_t>(std::max(step.destination, 0))});
+  }
+
   static bool IsWritten(const PackageTensor& tensor) {
     return tensor.kind == TensorKind::kIntermediate || tensor.kind == TensorKind::kOutput;
   }
@@ -201,6 +237,29 @@ class ContentsBuilder {
       result_.program.tensors[target].home = CopyHome(result_.program.tensors[source]);
       result_.program.copies.push_back({source, target});
     }
+  }
+
+  // Adds an update in place if the program works in the memory of this process alone, in the order of its calls, and if
+  // nothing reads the input's old value after the call.
+  void AddUpdate(const graph::PlanUpdate& update) {
+    PackageProgram& program = result_.program;
+    if (!plan_.steps.empty()) return;
+    if (program.arena_bytes.size() != 1 || FindCodeKind(program.units[0].kind)->has_lanes) return;
+    const TensorId input = TensorOf(update.input), output = TensorOf(update.output);
+    if (program.tensors[input].kind != TensorKind::kInput || program.tensors[output].kind != TensorKind::kOutput)
+      return;
+    const auto reads = [&](const PackageCall& call) {
+      return std::ranges::find(call.arguments, input) != call.arguments.end();
+    };
+    const auto copies = [&](const PackageCopy& copy) { return copy.source == input; };
+    if (std::any_of(program.calls.begin() + update.call + 1, program.calls.end(), reads)) return;
+    if (std::ranges::any_of(program.copies, copies)) return;
+    program.updates.push_back({.call = static_cast<uint32_t>(update.call),
+                               .input = input,
+                               .output = output,
+                               .rows = TensorOf(update.rows),
+                               .starts = update.starts < 0 ? kNoTensor : TensorOf(update.starts),
+                               .axis = static_cast<uint32_t>(update.axis)});
   }
 
   const graph::Plan& plan_;

@@ -21,6 +21,10 @@
 #include "deploy/runtime/program_view.h"
 #include "deploy/runtime/size_values.h"
 
+namespace hone {
+class ThreadPool;
+}
+
 namespace hone::runtime {
 
 // Consecutive calls of one home in a run. A program with one home has one segment.
@@ -49,12 +53,13 @@ class Backend {
   virtual std::string DeviceTaken() const { return ""; }
 
   // Where the program's sizes are, if it has open ones. Called once, before the first run; `sizes` must outlive the
-  // back end, and its values change between runs. Incompatible if the back end cannot take open sizes.
+  // back end, and its values change between runs. Incompatible if the back end cannot take open sizes. A run reads and
+  // writes ports at their current shapes.
   virtual Fault SetSizes(const SizeValues& sizes) = 0;
 
   // Runs a segment. If it ends, returns when all outputs of the home are written to their places; else the work may
-  // still be running. nanoseconds: empty, or one element per call of the program; those of the segment receive the time
-  // of their call.
+  // still be running. nanoseconds: empty, or one element per call of the program; the time
+  // of each call of the segment is added to its element.
   virtual Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) = 0;
   // Waits for the work of all segments that were run.
   virtual Fault Wait() = 0;
@@ -62,6 +67,8 @@ class Backend {
   // The memory of an intermediate or output of the home if it is in this process, else null. With Read and Write, the
   // way of a tensor over a border.
   virtual uint8_t* HostMemory(uint32_t tensor) = 0;
+  // Exchanges the memory of two intermediates of one size. Only for a back end whose tensors all have HostMemory.
+  virtual void SwapMemory(uint32_t /*a*/, uint32_t /*b*/) {}
   // Copies the tensor's bytes from the home to `host`, after the work that was run, or from `host` to the home, and
   // waits until that is done. Only for tensors without HostMemory.
   virtual Fault Read(uint32_t tensor, uint8_t* host) = 0;
@@ -71,6 +78,10 @@ class Backend {
   // SetThreads, and its threads() is 1.
   virtual void SetThreads(int threads) = 0;
   virtual int threads() const = 0;
+  // The threads themselves, so that back ends of several programs, which never run at the same time, share them. Null
+  // and ignored by a back end of a device.
+  virtual std::shared_ptr<ThreadPool> Pool() const { return nullptr; }
+  virtual void SharePool(const std::shared_ptr<ThreadPool>& /*pool*/) {}
 };
 
 // Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why.

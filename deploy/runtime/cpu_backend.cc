@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The back end of this machine's CPU: kernels are functions of shared objects, one for each unit, and are called on
 // memory of this process. They use inputs, outputs and constants in place; only the program's copies copy memory.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -32,15 +33,16 @@ class CpuBackend : public Backend {
     }
     HONE_RETURN_IF_FAULT(FindKernels());
     PlaceTensors(constants);
-    pool_ = std::make_unique<ThreadPool>(threads);
+    pool_ = std::make_shared<ThreadPool>(threads);
     return {};
   }
 
-  void SetPortMemory(uint32_t tensor, uint8_t* host) override {
-    addresses_[tensor] = host;
-    for (size_t a = 0; a < buffers_.size(); ++a) {
-      if (is_tensor_[a] && program_.arguments[a] == tensor) buffers_[a] = host;
-    }
+  void SetPortMemory(uint32_t tensor, uint8_t* host) override { Place(tensor, host); }
+
+  void SwapMemory(uint32_t a, uint32_t b) override {
+    uint8_t* const old = addresses_[a];
+    Place(a, addresses_[b]);
+    Place(b, old);
   }
 
   Fault SetSizes(const SizeValues& sizes) override {
@@ -65,7 +67,7 @@ class CpuBackend : public Backend {
       for (uint32_t i = segment.first; i < segment.end; ++i) {
         Do(calls_[i], parallel);
         const auto end = std::chrono::steady_clock::now();
-        nanoseconds[i] = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
+        nanoseconds[i] += std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
         start = end;
       }
     }
@@ -80,26 +82,76 @@ class CpuBackend : public Backend {
   Fault Wait() override { return {}; }
   uint8_t* HostMemory(uint32_t tensor) override { return addresses_[tensor]; }
   Fault Read(uint32_t tensor, uint8_t* host) override {
-    std::memcpy(host, addresses_[tensor], program_.tensors[tensor].bytes);
+    std::memcpy(host, addresses_[tensor], sizes_->Bytes(tensor));
     return {};
   }
   Fault Write(uint32_t tensor, const uint8_t* host) override {
-    std::memcpy(addresses_[tensor], host, program_.tensors[tensor].bytes);
+    std::memcpy(addresses_[tensor], host, sizes_->Bytes(tensor));
     return {};
   }
 
-  void SetThreads(int threads) override { pool_ = std::make_unique<ThreadPool>(threads); }
+  void SetThreads(int threads) override { pool_ = std::make_shared<ThreadPool>(threads); }
   int threads() const override { return pool_->threads(); }
+  std::shared_ptr<ThreadPool> Pool() const override { return pool_; }
+  void SharePool(const std::shared_ptr<ThreadPool>& pool) override { pool_ = pool; }
 
  private:
   struct Call {
-    std::span<const HoneKernel> launches;  // a part of functions_
-    void* const* buffers;                  // points into buffers_
-    void* workspace;                       // in the arena; null if the kernel needs none
+    std::span<const HoneKernel> launches;          // a part of functions_
+    void* const* buffers;                          // points into buffers_
+    void* workspace;                               // in the arena; null if the kernel needs none
+    const package::UpdateEntry* update = nullptr;  // set if the call can update an input in place
   };
 
-  static void Do(const Call& call, HoneParallel* parallel) {
+  void Place(uint32_t tensor, uint8_t* address) {
+    addresses_[tensor] = address;
+    for (const uint32_t argument : arguments_of_[tensor]) buffers_[argument] = address;
+  }
+
+  void Do(const Call& call, HoneParallel* parallel) const {
+    if (call.update != nullptr && addresses_[call.update->input] == addresses_[call.update->output]) {
+      WriteRows(*call.update);
+      return;
+    }
     for (const HoneKernel launch : call.launches) launch(call.buffers, call.workspace, parallel);
+  }
+
+  // Where the rows of entry b of the batch begin along the axis.
+  int64_t StartOf(const package::UpdateEntry& update, uint64_t b) const {
+    if (update.starts == package::kNoTensor) return 0;
+    const uint64_t element = SizeOf(program_.tensors[update.starts].dtype);
+    if ((b + 1) * element > sizes_->Bytes(update.starts)) return 0;
+    const uint8_t* const place = addresses_[update.starts] + b * element;
+    int64_t wide = 0;
+    int32_t narrow = 0;
+    std::memcpy(element == sizeof wide ? static_cast<void*>(&wide) : &narrow, place, element);
+    return element == sizeof wide ? wide : narrow;
+  }
+
+  // Writes the rows of an update in place. Rows beyond either end of the axis are left out, as the kernel does.
+  void WriteRows(const package::UpdateEntry& update) const {
+    const std::span<const int64_t> shape = sizes_->Shape(update.output);
+    const uint64_t bytes = sizes_->Bytes(update.output);
+    if (bytes == 0) return;
+    const auto axis_extent = shape[update.axis];
+    uint64_t parts = 1;  // the products of the dimensions between the batch and the axis
+    for (uint32_t d = 1; d < update.axis; ++d) parts *= static_cast<uint64_t>(shape[d]);
+    const auto batch = static_cast<uint64_t>(shape[0]);
+    const uint64_t row_bytes = bytes / (batch * parts * static_cast<uint64_t>(axis_extent));
+    const uint64_t rows_bytes = sizes_->Bytes(update.rows) / (batch * parts);
+    const auto rows = static_cast<int64_t>(rows_bytes / row_bytes);
+    for (uint64_t b = 0; b < batch; ++b) {
+      const int64_t start = StartOf(update, b);
+      if (start >= axis_extent || start <= -rows) continue;
+      const int64_t first = std::max<int64_t>(start, 0), end = std::min(start + rows, axis_extent);
+      for (uint64_t part = b * parts; part < (b + 1) * parts; ++part) {
+        const uint8_t* const source = addresses_[update.rows] + part * rows_bytes;
+        uint8_t* const target = addresses_[update.output] + part * row_bytes * static_cast<uint64_t>(axis_extent);
+        std::memcpy(target + static_cast<uint64_t>(first) * row_bytes,
+                    source + static_cast<uint64_t>(first - start) * row_bytes,
+                    static_cast<uint64_t>(end - first) * row_bytes);
+      }
+    }
   }
 
   Fault FindKernels() {
@@ -121,6 +173,7 @@ class CpuBackend : public Backend {
       void* workspace = program_.Kernel(call).workspace_bytes > 0 ? arena_.data() + call.workspace_offset : nullptr;
       calls_.push_back({functions_[call.kernel], buffers_.data() + call.arguments, workspace});
     }
+    for (const package::UpdateEntry& update : program_.updates) calls_[update.call].update = &update;
     return {};
   }
 
@@ -136,23 +189,26 @@ class CpuBackend : public Backend {
         addresses_[i] = arena_.data() + tensor.offset;
       }
     }
-    for (size_t a = 0; a < buffers_.size(); ++a) {
+    arguments_of_.resize(program_.tensors.size());
+    for (uint32_t a = 0; a < buffers_.size(); ++a) {
       const bool is_used = is_tensor_[a] && program_.arguments[a] != package::kNoTensor;
-      if (is_used) buffers_[a] = addresses_[program_.arguments[a]];
+      if (is_used) arguments_of_[program_.arguments[a]].push_back(a);
     }
+    for (uint32_t i = 0; i < addresses_.size(); ++i) Place(i, addresses_[i]);
   }
 
   const ProgramView& program_;
   const uint32_t home_;
   std::vector<CodeObject> codes_;  // per unit of the program; empty for those of other homes
   Mapping arena_;
-  std::vector<std::vector<HoneKernel>> functions_;  // per kernel of the home: the functions of its `main`, in order
-  std::vector<uint8_t*> addresses_;                 // per tensor; null for a tensor without bytes or of another home
-  std::vector<void*> buffers_;                      // addresses of ProgramView::arguments; null for kNoTensor
-  std::vector<bool> is_tensor_;                     // per argument: false for sizes, whose places SetSizes sets
+  std::vector<std::vector<HoneKernel>> functions_;   // per kernel of the home: the functions of its `main`, in order
+  std::vector<uint8_t*> addresses_;                  // per tensor; null for a tensor without bytes or of another home
+  std::vector<void*> buffers_;                       // addresses of ProgramView::arguments; null for kNoTensor
+  std::vector<std::vector<uint32_t>> arguments_of_;  // per tensor: the places in buffers_ that have its address
+  std::vector<bool> is_tensor_;                      // per argument: false for sizes, whose places SetSizes sets
   const SizeValues* sizes_ = nullptr;
   std::vector<Call> calls_;  // per call of the program; those of other homes launch nothing
-  std::unique_ptr<ThreadPool> pool_;
+  std::shared_ptr<ThreadPool> pool_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The back end of CUDA devices. Each segment of a run is one CUDA graph, which the first run records: copies of the
 // inputs from pinned memory, all launches, copies of the outputs to pinned memory. A program without borders is one
-// segment. Inputs and outputs that are bound to device memory are
-// copied within the device, before and after the graph. Therefore a graph stays valid if other memory is bound.
+// segment. Inputs and outputs that are bound to device memory are copied within the device, before and after the graph.
+// Therefore a graph stays valid if other memory is bound. It is only for the sizes of the run that recorded it: the
+// first run at new open sizes launches one kernel after the other, and the second one records, because to make a graph
+// takes longer than such a run.
 #include <cstring>
 
 #include "deploy/runtime/lane_backend.h"
@@ -54,17 +56,20 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
   }
 
   Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
+    Error enqueued;
     if (segment.begins) {
+      enqueued = UpdateSizes();
+      if (HasNewSizes()) ForgetGraphs();
       for (const uint32_t id : home_.inputs) {
-        if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, program_.tensors[id].bytes);
+        if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, Bytes(id));
       }
     }
-    const Error enqueued = EnqueueAll(segment, nanoseconds);
+    if (enqueued.ok()) enqueued = EnqueueAll(segment, nanoseconds);
     if (enqueued.ok() && !segment.ends) return {};
     const Error done = device_.Finish();
     HONE_RETURN_IF_FAULT(ToRunFault(enqueued.ok() ? done : enqueued));
     for (const uint32_t id : home_.outputs) {
-      if (IsStaged(id)) std::memcpy(staged_[id].host, staged_[id].pinned.bytes().data(), program_.tensors[id].bytes);
+      if (IsStaged(id)) std::memcpy(staged_[id].host, staged_[id].pinned.bytes().data(), Bytes(id));
     }
     return {};
   }
@@ -77,9 +82,10 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
   };
 
   // Whether the tensor is copied between `host` and `pinned`.
-  bool IsStaged(uint32_t tensor) const {
-    return staged_[tensor].on_device.bytes() == 0 && program_.tensors[tensor].bytes > 0;
-  }
+  bool IsStaged(uint32_t tensor) const { return staged_[tensor].on_device.bytes() == 0 && Bytes(tensor) > 0; }
+
+  // The bytes to copy between the tensor and bound device memory; 0 if it is not bound to any.
+  uint64_t BoundBytes(uint32_t tensor) const { return staged_[tensor].on_device.bytes() == 0 ? 0 : Bytes(tensor); }
 
   struct Recorded {
     drivers::cuda::Graph graph;  // empty: not recorded
@@ -88,30 +94,30 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
 
   // Enqueues a segment: its graph, or, to measure calls or without a graph, its parts one by one.
   Error EnqueueAll(const Segment& segment, std::span<int64_t> nanoseconds) {
-    if (nanoseconds.empty()) Record(segment);
+    if (nanoseconds.empty() && !HasNewSizes()) Record(segment);
     Error error;
     if (segment.begins) {
       for (const uint32_t id : home_.inputs) {
         const drivers::cuda::Buffer& given = staged_[id].on_device;
-        if (error.ok()) error = device_.EnqueueCopy(given, Memory(id), given.bytes());
+        if (error.ok()) error = device_.EnqueueCopy(given, Memory(id), BoundBytes(id));
       }
     }
     if (!error.ok()) return error;
-    const bool has_graph = nanoseconds.empty() && recorded_[segment.number].graph.defined();
+    const bool has_graph = nanoseconds.empty() && !HasNewSizes() && recorded_[segment.number].graph.defined();
     error = has_graph ? device_.EnqueueGraph(recorded_[segment.number].graph) : Enqueue(segment, nanoseconds);
     if (!segment.ends) return error;
     for (const uint32_t id : home_.outputs) {
       const drivers::cuda::Buffer& given = staged_[id].on_device;
-      if (error.ok()) error = device_.EnqueueCopy(Memory(id), given, given.bytes());
+      if (error.ok()) error = device_.EnqueueCopy(Memory(id), given, BoundBytes(id));
     }
     return error;
   }
 
-  // The next run records again. Needed when a port changes between pinned and device memory.
+  // The next run records again. Needed when a port changes between pinned and device memory, and when sizes change.
   void ForgetGraphs() { recorded_.clear(); }
 
-  // Records the graph of a segment at its first run. If the driver cannot, as on old boards, the graph stays empty and
-  // every launch is enqueued by itself.
+  // Records the graph of a segment at its first run, except one with new sizes. If the driver cannot, as on old boards,
+  // the graph stays empty and every launch is enqueued by itself.
   void Record(const Segment& segment) {
     if (recorded_.size() <= segment.number) recorded_.resize(segment.number + 1);
     Recorded& recorded = recorded_[segment.number];

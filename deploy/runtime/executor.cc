@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 namespace hone::runtime {
 
 using package::BorderEntry;
+using package::StepEntry;
+using package::StepOp;
 
 Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> constants, int threads,
                      const BackendLoader& loader) {
@@ -29,28 +32,45 @@ Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> consta
   return AllocateStaging();
 }
 
-// A segment ends where the next call is another home's, or where a border comes before the next call.
+// A segment ends where the next call is another home's, or where a border or a step comes before the next call.
 void Executor::MakeParts() {
   parts_.clear();
   std::vector<uint32_t> segments(backends_.size(), 0);
-  uint32_t border = 0;
+  uint32_t border = 0, step = 0;
   for (uint32_t call = 0; call < program_->calls.size(); ++call) {
     const uint32_t home = program_->Home(program_->calls[call]);
-    uint32_t end_border = border;
+    uint32_t end_border = border, end_step = step;
     while (end_border < program_->borders.size() && program_->borders[end_border].call == call) ++end_border;
-    if (call == 0 || parts_.back().home != home || end_border > border) {
+    while (end_step < program_->steps.size() && program_->steps[end_step].call == call) ++end_step;
+    if (call == 0 || parts_.back().home != home || end_border > border || end_step > step) {
       const uint32_t number = segments[home]++;
-      parts_.push_back({home, border, end_border, {number, call, call, /*begins=*/number == 0, /*ends=*/false}});
+      parts_.push_back(
+          {home, step, end_step, border, end_border, {number, call, call, /*begins=*/number == 0, /*ends=*/false}});
     }
     parts_.back().segment.end = call + 1;
     border = end_border;
+    step = end_step;
+  }
+  CompleteParts(segments, border);
+  part_of_step_.clear();
+  for (uint32_t part = 0; part < parts_.size(); ++part) {
+    part_of_step_.insert(part_of_step_.end(), parts_[part].end_step - parts_[part].first_step, part);
+  }
+}
+
+void Executor::CompleteParts(std::vector<uint32_t>& segments, uint32_t border) {
+  const auto steps = static_cast<uint32_t>(program_->steps.size()),
+             calls = static_cast<uint32_t>(program_->calls.size());
+  if (steps > 0) {  // with one home; a jump may pass over its last call
+    const uint32_t first = parts_.empty() ? 0 : parts_.back().end_step, number = segments[0]++;
+    parts_.push_back({0, first, steps, border, border, {number, calls, calls, /*begins=*/number == 0, /*ends=*/false}});
   }
   for (uint32_t home = 0; home < backends_.size(); ++home) {
     const auto last = std::find_if(parts_.rbegin(), parts_.rend(), [home](const Part& p) { return p.home == home; });
     if (last != parts_.rend()) {
       last->segment.ends = true;
     } else {  // without calls, it may still have copies
-      parts_.push_back({home, border, border, {0, 0, 0, /*begins=*/true, /*ends=*/true}});
+      parts_.push_back({home, steps, steps, border, border, {0, 0, 0, /*begins=*/true, /*ends=*/true}});
     }
   }
 }
@@ -106,7 +126,10 @@ Fault Executor::Run(std::span<int64_t> nanoseconds) {
 }
 
 Fault Executor::RunParts(std::span<int64_t> nanoseconds) {
-  for (const Part& part : parts_) {
+  std::ranges::fill(nanoseconds, 0);
+  for (uint32_t next = 0; next < parts_.size(); ++next) {
+    HONE_RETURN_IF_FAULT(DoSteps(&next));
+    const Part& part = parts_[next];
     for (uint32_t b = part.first_border; b < part.end_border; ++b) {
       const auto start = std::chrono::steady_clock::now();
       HONE_RETURN_IF_FAULT(Cross(program_->borders[b]));
@@ -117,6 +140,81 @@ Fault Executor::RunParts(std::span<int64_t> nanoseconds) {
     HONE_RETURN_IF_FAULT(backends_[part.home]->Run(part.segment, nanoseconds));
   }
   return {};
+}
+
+Fault Executor::DoSteps(uint32_t* part) {
+  for (uint32_t step = parts_[*part].first_step; step != parts_[*part].end_step;) {
+    const StepEntry& entry = program_->steps[step];
+    if (entry.op == StepOp::kJump || (entry.op == StepOp::kJumpIfZero && sizes_->Value(entry.a) == 0)) {
+      step = entry.c;
+      *part = part_of_step_[step];
+    } else {
+      HONE_RETURN_IF_FAULT(Do(entry));
+      ++step;
+    }
+  }
+  return {};
+}
+
+Fault Executor::Do(const StepEntry& step) {
+  Backend& backend = *backends_.front();  // steps are for the CPU's home alone
+  switch (step.op) {
+    case StepOp::kReadSize:
+      return sizes_->SetSize(step.a, ElementOf(step.b));
+    case StepOp::kSetSize:
+      return sizes_->SetSize(step.a, sizes_->Value(step.b));
+    case StepOp::kCopy: {
+      const uint64_t bytes = std::min(sizes_->Bytes(step.b), program_->tensors[step.a].bytes);
+      if (bytes > 0) std::memmove(backend.HostMemory(step.a), backend.HostMemory(step.b), bytes);
+      return {};
+    }
+    case StepOp::kCopyRow:
+      return CopyRow(step);
+    case StepOp::kSwap:
+      backend.SwapMemory(step.a, step.b);
+      return {};
+    case StepOp::kRequire:
+      if (sizes_->Value(step.a) == 0) return {};
+      return InvalidArgument("a dimension of '" + std::string(program_->Text(program_->tensors[step.b].name)) +
+                             "' is larger by " + std::to_string(sizes_->Value(step.a)) +
+                             " than that of a tensor which the model uses it with; the package takes equal ones only");
+    case StepOp::kLabel:
+    case StepOp::kJump:
+    case StepOp::kJumpIfZero:
+      return {};
+  }
+  return {};
+}
+
+Fault Executor::CopyRow(const StepEntry& step) {
+  const uint64_t bytes = sizes_->Bytes(step.b), room = program_->tensors[step.a].bytes;
+  const auto row = static_cast<uint64_t>(std::max<int64_t>(sizes_->Value(step.c), 0));
+  if (bytes == 0) return {};
+  if (row >= room / bytes) {
+    return InvalidArgument("a loop of the model made more than " + std::to_string(room / bytes) +
+                           " steps, for which the package has memory");
+  }
+  Backend& backend = *backends_.front();
+  std::memcpy(backend.HostMemory(step.a) + row * bytes, backend.HostMemory(step.b), bytes);
+  return {};
+}
+
+int64_t Executor::ElementOf(uint32_t tensor) {
+  const uint8_t* const memory = backends_.front()->HostMemory(tensor);
+  switch (program_->tensors[tensor].dtype) {
+    case DType::kInt64: {
+      int64_t value = 0;
+      std::memcpy(&value, memory, sizeof(value));
+      return value;
+    }
+    case DType::kInt32: {
+      int32_t value = 0;
+      std::memcpy(&value, memory, sizeof(value));
+      return value;
+    }
+    default:
+      return *memory != 0 ? 1 : 0;
+  }
 }
 
 // One copy if a side is in this process, else two by way of the staging memory.
@@ -132,6 +230,15 @@ Fault Executor::Cross(const BorderEntry& border) {
 
 void Executor::SetThreads(int threads) {
   for (const std::unique_ptr<Backend>& backend : backends_) backend->SetThreads(threads);
+}
+
+void Executor::ShareThreads(const Executor& other) {
+  for (const std::unique_ptr<Backend>& from : other.backends_) {
+    const std::shared_ptr<ThreadPool> pool = from->Pool();
+    if (pool == nullptr) continue;
+    for (const std::unique_ptr<Backend>& backend : backends_) backend->SharePool(pool);
+    return;
+  }
 }
 
 int Executor::threads() const {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor runs a program: it owns the back end of every home, and makes the copies over the borders between them.
+// The executor runs a program: it owns the back end of every home, makes the copies over the borders between them, and
+// does the steps between calls.
 //
-// A run is a list of parts in order, made once when the program is loaded: the borders before a segment, then the
-// segment. A program with one home is one part. The executor allocates nothing while it runs. It is part of the model
+// A run is a list of parts, made once when the program is loaded: steps, then the borders before a segment, then the
+// segment. A program with one home and no steps is one part. Parts follow each other unless a step jumps. The executor
+// allocates nothing while it runs. It is part of the model
 // (model.h), which places inputs and outputs. Start with Load and Run.
 #ifndef HONE_DEPLOY_RUNTIME_EXECUTOR_H_
 #define HONE_DEPLOY_RUNTIME_EXECUTOR_H_
@@ -45,18 +47,28 @@ class Executor {
 
   void SetThreads(int threads);
   int threads() const;  // the most of any back end
+  // Uses the threads of another program's executor, which never runs at the same time.
+  void ShareThreads(const Executor& other);
 
  private:
   struct Part {
     uint32_t home = 0;
+    uint32_t first_step = 0, end_step = 0;      // the steps [first, end) of the program come first
     uint32_t first_border = 0, end_border = 0;  // the borders [first, end) of the program come before the segment
     Segment segment;
   };
 
   void MakeParts();
+  // Appends parts without calls: for steps after the last call, and for homes that end without one.
+  void CompleteParts(std::vector<uint32_t>& segments, uint32_t border);
   Fault AllocateStaging();
   Fault RunParts(std::span<int64_t> nanoseconds);
   Fault Cross(const package::BorderEntry& border);
+  // Does the steps of the part, and those to which they jump. *part is then the part whose segment comes next.
+  Fault DoSteps(uint32_t* part);
+  Fault Do(const package::StepEntry& step);
+  Fault CopyRow(const package::StepEntry& step);
+  int64_t ElementOf(uint32_t tensor);  // of a tensor with one element
   // Whether a home uses an input or output, and the only home that does; empty if several do.
   bool Uses(uint32_t home, uint32_t port) const;
   std::optional<uint32_t> OnlyHomeOf(uint32_t port) const;
@@ -65,7 +77,8 @@ class Executor {
   std::unique_ptr<SizeValues> sizes_;
   std::vector<std::unique_ptr<Backend>> backends_;  // per home; refer to sizes_
   std::vector<Part> parts_;
-  Mapping staging_;  // for borders from one device to another; as large as the largest of them
+  std::vector<uint32_t> part_of_step_;  // per step of the program
+  Mapping staging_;                     // for borders from one device to another; as large as the largest of them
   std::vector<int64_t> border_nanoseconds_;
 };
 

@@ -98,6 +98,8 @@ const char* hone_target(const HoneModel* model) {
 
 const char* hone_passed_over(const HoneModel* model) { return model->model->passed_over().c_str(); }
 
+size_t hone_program(const HoneModel* model) { return model->model->program_number(); }
+
 size_t hone_input_count(const HoneModel* model) { return model->model->program().inputs.size(); }
 
 size_t hone_output_count(const HoneModel* model) { return model->model->program().outputs.size(); }
@@ -118,6 +120,16 @@ HoneStatus hone_input_range(const HoneModel* model, size_t index, int64_t* min, 
   });
 }
 
+HoneStatus hone_check_input_range(const HoneModel* model, size_t index, const int64_t* min, const int64_t* max,
+                                  int32_t ndim) {
+  return Guard([&] {
+    if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");
+    if (ndim > 0 && (min == nullptr || max == nullptr)) return NullPointer(min == nullptr ? "min" : "max");
+    const auto rank = static_cast<size_t>(ndim);
+    return model->model->CheckInputRange(index, {min, rank}, {max, rank});
+  });
+}
+
 HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int32_t ndim) {
   return Guard([&] {
     if (ndim < 0) return InvalidArgument("an input cannot have " + std::to_string(ndim) + " dimensions");
@@ -129,6 +141,8 @@ HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int
 int32_t hone_input_has_default(const HoneModel* model, size_t index) {
   return model->model->InputHasDefault(index) ? 1 : 0;
 }
+
+int64_t hone_updated_input(const HoneModel* model, size_t output) { return model->model->UpdatedInput(output); }
 
 HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count, const HonePort* outputs,
                             size_t output_count) {

@@ -90,7 +90,10 @@ HONE_API const char* hone_error(void);
 HONE_API const char* hone_version(void);
 
 /* Maps the package file at `path`, checks it, and makes it ready to run. A package holds the model compiled for one or
- * several targets, the preferred one first; hone_load takes the first program that this machine can run.
+ * several targets, the preferred one first; hone_load takes the first that this machine can run. For a target there may
+ * be several programs, for different shapes of the inputs. A run uses the first that takes the current shapes: those
+ * for one shape come first, then those with the smallest largest shapes. A program is loaded when it is used first;
+ * later changes between programs allocate nothing.
  *
  * options: null for the defaults (all fields 0). *model: set on success; the caller frees it with hone_free.
  * The file stays mapped until then: replace it by renaming another file over it, and never write into it.
@@ -105,10 +108,14 @@ HONE_API void hone_free(HoneModel* model);
 
 /* hone_target: the target of the program that hone_load took, as text of the compiler, for example
  * "x86_64 -mcpu=znver4 -threads=2".
- * hone_passed_over: why the programs before it could not be loaded, one line for each, which begins with its target
- * ("program for 'cuda:sm_87': ..."). "" if the first program was taken. */
+ * hone_passed_over: why the programs for targets before it could not be loaded, one line for each, which begins with
+ * its target ("program for 'cuda:sm_87': ..."). "" if the first target was taken. */
 HONE_API const char* hone_target(const HoneModel* model);
 HONE_API const char* hone_passed_over(const HoneModel* model);
+
+/* The number, in the package, of the program for the current shapes, from 0. It changes with the shapes of inputs, and
+ * so do the calls and borders that the functions below describe. */
+HONE_API size_t hone_program(const HoneModel* model);
 
 /* The number of inputs and outputs, and the description of one; *port is set on success. They are the same for every
  * target of the package. HONE_INVALID_ARGUMENT: there is no such index.
@@ -126,21 +133,32 @@ HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* 
  * known once the model has run.
  *
  * hone_input_range writes the smallest and the largest extent of each dimension to min[0 .. ndim) and max[0 .. ndim);
- * ndim must be that of the input. They are equal for a dimension that is not open.
+ * ndim must be that of the input. They are equal for a dimension that is not open. If the package has several programs
+ * for the target, the range is the smallest that holds those of all; a shape within it may then be refused.
  * hone_resize sets the shape of an input for the next run, without setting its value. It allocates nothing.
  * hone_set_input and hone_bind_input also set the shape, to that of the tensor.
- * Errors: HONE_INVALID_ARGUMENT (index, ndim, an extent out of range). Whether the inputs' shapes fit together is
- * checked by hone_run. */
+ * hone_check_input_range compares the range with min and max: HONE_OK if it is the same, else HONE_INVALID_ARGUMENT
+ * with a text that names both. A program that is made for one range calls it once. Errors: HONE_INVALID_ARGUMENT
+ * (index, ndim, an extent out of range). Whether the inputs' shapes fit together is checked by hone_run. */
 HONE_API HoneStatus hone_input_range(const HoneModel* model, size_t index, int64_t* min, int64_t* max, int32_t ndim);
+HONE_API HoneStatus hone_check_input_range(const HoneModel* model, size_t index, const int64_t* min, const int64_t* max,
+                                           int32_t ndim);
 HONE_API HoneStatus hone_resize(HoneModel* model, size_t index, const int64_t* shape, int32_t ndim);
 
 /* 1 if the input has a default value in the model: hone_load writes it into the model's own buffer, so that a run need
  * not set the input. hone_set_input replaces it. 0 if the input has none, or if there is no such index. */
 HONE_API int32_t hone_input_has_default(const HoneModel* model, size_t index);
 
-/* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and shapes. HONE_OK
- * if all are equal, else HONE_INVALID_ARGUMENT with a text that names the first difference. HonePort::bytes is not
- * compared. A program that is made for one model, as with the header of `hone compile --header`, calls it once. */
+/* The index of the input that the output updates: the output equals the input except for some rows, as a cache of keys
+ * and values equals that of the last token except for the rows of the new tokens. Such an output may be bound to the
+ * memory of that input (see hone_bind_output). A run then writes only these rows and copies nothing else. -1 if the
+ * output updates no input, if the program that runs cannot do so in place, or if there is no such output. */
+HONE_API int64_t hone_updated_input(const HoneModel* model, size_t output);
+
+/* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and largest shapes.
+ * The current shapes do not count. HONE_OK if all are equal, else HONE_INVALID_ARGUMENT with a text that names the
+ * first difference. HonePort::bytes is not compared. A program that is made for one model, as with the header of `hone
+ * compile --header`, calls it once. */
 HONE_API HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count,
                                      const HonePort* outputs, size_t output_count);
 
@@ -168,7 +186,9 @@ HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* vie
  * Errors: HONE_INVALID_ARGUMENT (index, type, shape, gaps, alignment, null data, memory of another device).
  *
  * Overlap: memory bound to an output must not overlap another output, an input, or the model's own buffer of an input.
- * hone_run checks it, not the binding, so that two ports can exchange their memory.
+ * One exception: an output may be in the very place of the input that it updates (hone_updated_input). After the run,
+ * the input has the output's value. hone_run checks overlaps, not the binding, so that two ports can exchange their
+ * memory.
  *
  * CPU kernels may load from up to 256 KiB before and behind an input, and ignore the values. Such a load never faults,
  * but it is slow if no page is mapped there. Therefore bind memory from the middle of a larger allocation, or let

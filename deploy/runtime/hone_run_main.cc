@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // hone-run: runs a package once or several times on raw files. For boards and emulators that have only the runtime.
 //
-//   hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]
+//   hone-run PACKAGE [--shape NAME=EXTENT,...]... [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N]
+//                    [--repeat N]
 //
-// A raw file holds exactly the tensor's bytes, row-major and little-endian. Standard output gets the times of the
-// fastest and the median run, and the target of the program that ran. Standard error gets why the programs before it in
-// the package could not be loaded. Exit status: 0, 1 if something failed, 2 for wrong arguments.
+// A raw file holds exactly the tensor's bytes, row-major and little-endian. An input with open dimensions has its
+// largest shape unless --shape gives it another one. Standard output gets the times of the fastest and the median run,
+// and the target of the program that ran. Standard error gets why the programs before it in the package could not be
+// loaded. Exit status: 0, 1 if something failed, 2 for wrong arguments.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,13 +37,16 @@ namespace {
 
 constexpr int kWorkFailed = 1, kWrongUsage = 2;
 constexpr char kUsage[] =
-    "usage: hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]\n";
+    "usage: hone-run PACKAGE [--shape NAME=EXTENT,...]... [--raw-in NAME=FILE]... [--raw-out NAME=FILE]...\n"
+    "                        [--threads N] [--repeat N]\n";
 
 using NamedFile = std::pair<std::string, std::string>;
+using NamedShape = std::pair<std::string, std::vector<int64_t>>;
 
 struct Arguments {
   std::string package;
   std::vector<NamedFile> inputs, outputs;
+  std::vector<NamedShape> shapes;
   int threads = 0;
   int repeat = 1;
 };
@@ -59,6 +64,19 @@ bool ParseNamedFile(std::string_view text, std::vector<NamedFile>* files) {
   return true;
 }
 
+// Parses "ids=1,128"; "scalar=" is the shape without dimensions.
+bool ParseNamedShape(std::string_view text, std::vector<NamedShape>* shapes) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) return false;
+  NamedShape& shape = shapes->emplace_back(text.substr(0, equals), std::vector<int64_t>());
+  for (const char *at = text.data() + equals + 1, *end = text.data() + text.size(); at != end;) {
+    const auto [next, error] = std::from_chars(at, end, shape.second.emplace_back());
+    if (error != std::errc() || (next != end && (*next != ',' || next + 1 == end))) return false;
+    at = next == end ? end : next + 1;
+  }
+  return true;
+}
+
 bool ParseArguments(int argc, char** argv, Arguments* arguments) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
@@ -69,7 +87,8 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
     }
     if (i + 1 == argc) return false;
     const std::string_view value = argv[++i];
-    const bool good = option == "--raw-in"    ? ParseNamedFile(value, &arguments->inputs)
+    const bool good = option == "--shape"     ? ParseNamedShape(value, &arguments->shapes)
+                      : option == "--raw-in"  ? ParseNamedFile(value, &arguments->inputs)
                       : option == "--raw-out" ? ParseNamedFile(value, &arguments->outputs)
                       : option == "--threads" ? ParseNumber(value, 0, HONE_MAX_THREADS, &arguments->threads)
                       : option == "--repeat"  ? ParseNumber(value, 1, INT_MAX, &arguments->repeat)
@@ -147,6 +166,15 @@ size_t FindPort(const HoneModel* model, size_t count, HoneStatus (*port_of)(cons
   return count;
 }
 
+int Resize(HoneModel* model, const NamedShape& shape) {
+  HonePort port;
+  const size_t count = hone_input_count(model);
+  const size_t index = FindPort(model, count, hone_input, shape.first, &port);
+  if (index == count) return Fail("the model has no input '" + shape.first + "'");
+  const auto rank = static_cast<int32_t>(shape.second.size());
+  return hone_resize(model, index, shape.second.data(), rank) == HONE_OK ? 0 : Fail(hone_error());
+}
+
 int ReadInput(HoneModel* model, const NamedFile& file) {
   HonePort port;
   const size_t count = hone_input_count(model);
@@ -210,6 +238,9 @@ int WriteOutput(const HoneModel* model, const NamedFile& file) {
 }
 
 int RunModel(HoneModel* model, const Arguments& arguments) {
+  for (const NamedShape& shape : arguments.shapes) {
+    if (const int code = Resize(model, shape); code != 0) return code;
+  }
   for (const NamedFile& file : arguments.inputs) {
     if (const int code = ReadInput(model, file); code != 0) return code;
   }

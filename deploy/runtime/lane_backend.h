@@ -4,10 +4,11 @@
 // A template over the drivers of drivers/lane_drivers.h; opencl_backend.cc and cuda_backend.cc instantiate it, and only
 // they include this file. Compiled code is cached on disk (cache_folder.h), unless the driver has its own cache. A run
 // enqueues inputs, launches, copies and outputs in this order and waits once at the end of the home's last segment.
-// Start with Load and Run.
+// Open sizes are in one buffer, which is written when they change. Start with Load and Run.
 #ifndef HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "deploy/runtime/backends.h"
 #include "deploy/runtime/cache_folder.h"
 #include "deploy/runtime/driver_fault.h"
+#include "deploy/runtime/kernel_sizes.h"
 #include "drivers/lane_drivers.h"
 
 namespace hone::runtime {
@@ -41,6 +43,7 @@ class LaneBackend : public Backend {
       : program_(program),
         home_(program.homes[home]),
         unit_(program.units[home_.units.front()]),
+        kernel_sizes_(program, home),
         ports_(program.tensors.size(), nullptr) {}
 
   // Opens the device, builds the code, and copies the constants to the device. Once, before any other call.
@@ -53,6 +56,9 @@ class LaneBackend : public Backend {
     const std::string_view source(reinterpret_cast<const char*>(unit_.code.data()), unit_.code.size());
     HONE_RETURN_IF_FAULT(ToFault(device_.Build(source, {.cache_folder = CacheFolder()}, &built)));
     HONE_RETURN_IF_FAULT(ToFault(PlaceTensors(constants)));
+    if (const size_t bytes = kernel_sizes_.contents().size_bytes(); bytes > 0) {
+      HONE_RETURN_IF_FAULT(ToFault(device_.Allocate(bytes, &size_memory_)));
+    }
     calls_.reserve(program_.calls.size());
     for (const package::CallEntry& call : program_.calls) HONE_RETURN_IF_FAULT(AddCall(call, built));
     return {};
@@ -61,12 +67,13 @@ class LaneBackend : public Backend {
   void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
 
   Fault SetSizes(const SizeValues& sizes) override {
-    if (!sizes.IsOpen()) return {};
-    return Incompatible("kernels of a device with lanes take no open sizes; compile the model with fixed shapes");
+    sizes_ = &sizes;
+    return {};
   }
 
   Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
-    const Error enqueued = Enqueue(segment, nanoseconds);
+    Error enqueued = segment.begins ? UpdateSizes() : Error();
+    if (enqueued.ok()) enqueued = Enqueue(segment, nanoseconds);
     if (enqueued.ok() && !segment.ends) return {};
     const Error done = device_.Finish();  // also after an error: enqueued copies may still use the ports' memory
     return ToRunFault(enqueued.ok() ? done : enqueued);
@@ -76,12 +83,10 @@ class LaneBackend : public Backend {
 
   uint8_t* HostMemory(uint32_t) override { return nullptr; }
   Fault Read(uint32_t tensor, uint8_t* host) override {
-    return ToRunFault(
-        device_.Read(memory_[tensor], 0, std::as_writable_bytes(std::span(host, program_.tensors[tensor].bytes))));
+    return ToRunFault(device_.Read(memory_[tensor], 0, std::as_writable_bytes(std::span(host, Bytes(tensor)))));
   }
   Fault Write(uint32_t tensor, const uint8_t* host) override {
-    return ToRunFault(
-        device_.Write(memory_[tensor], 0, std::as_bytes(std::span(host, program_.tensors[tensor].bytes))));
+    return ToRunFault(device_.Write(memory_[tensor], 0, std::as_bytes(std::span(host, Bytes(tensor)))));
   }
 
   void SetThreads(int) override {}
@@ -91,7 +96,11 @@ class LaneBackend : public Backend {
   // A kernel call with its launches. Each launch has a Kernel of its own, whose arguments are set when it is loaded.
   struct Call {
     std::vector<Kernel> kernels;
-    std::vector<Launch> launches;  // point into kernels
+    std::vector<Launch> launches;  // point into kernels; those that have work at the current sizes
+    // Of a kernel that takes sizes.
+    const KernelInterface* interface = nullptr;  // null: it takes none
+    std::span<const int64_t> sizes;              // in kernel_sizes_
+    std::vector<int64_t> values;                 // what its numbers of groups follow from
   };
 
   // Incompatible if the device has fewer lanes or less shared memory than the program needs.
@@ -149,6 +158,11 @@ class LaneBackend : public Backend {
       calls_.emplace_back();
       return {};
     }
+    if (const size_t count = interface.size_count(); count > 0) {
+      call.interface = &interface;
+      call.sizes = kernel_sizes_.contents().subspan(kernel_sizes_.OffsetOf(entry) / sizeof(int64_t), count);
+      call.values.resize(count + interface.size_steps.size());
+    }
     call.kernels.resize(interface.main.size());
     for (size_t i = 0; i < interface.main.size(); ++i) {
       const KernelLaunch& launch = interface.main[i];
@@ -166,6 +180,9 @@ class LaneBackend : public Backend {
         if (buffer.role == BufferRole::kWorkspace) {
           const uint64_t offset = entry.workspace_offset + static_cast<uint64_t>(buffer.offset);
           HONE_RETURN_IF_FAULT(ToFault(ArenaSlice(offset, static_cast<uint64_t>(buffer.bytes()), &slice)));
+        } else if (buffer.role == BufferRole::kSizes) {
+          const auto bytes = static_cast<uint64_t>(buffer.bytes());
+          HONE_RETURN_IF_FAULT(ToFault(device_.Slice(size_memory_, kernel_sizes_.OffsetOf(entry), bytes, &slice)));
         } else {
           slice = memory_[arguments[launch.arguments[a]]];
         }
@@ -181,7 +198,7 @@ class LaneBackend : public Backend {
 
   // The memory of an input or output in this process.
   std::span<std::byte> Host(uint32_t port) const {
-    return std::as_writable_bytes(std::span(ports_[port], program_.tensors[port].bytes));
+    return std::as_writable_bytes(std::span(ports_[port], Bytes(port)));
   }
 
   // Enqueues the launches of a call.
@@ -193,17 +210,36 @@ class LaneBackend : public Backend {
   }
 
   // Runs a call alone and measures it by the device's clock: waits for the work before it, and for the call itself.
-  // *nanoseconds is 0 if the call has no launches.
+  // Adds nothing to *nanoseconds if the call has no launches.
   Error Time(const Call& call, int64_t* nanoseconds) const {
     if (Error error = device_.Finish(); !error.ok()) return error;
     Timing timing;
     constexpr auto kNever = drivers::Deadline::max();
     if (Error error = device_.Time(call.launches, 1, kNever, &timing); !error.ok()) return error;
-    *nanoseconds = timing.device_seconds.empty() ? 0 : std::llround(1e9 * timing.device_seconds[0]);
+    *nanoseconds += timing.device_seconds.empty() ? 0 : std::llround(1e9 * timing.device_seconds[0]);
     return {};
   }
 
  protected:
+  // Hands new sizes to the device, and gives every launch as many groups as they need. Allocates nothing.
+  Error UpdateSizes() {
+    new_sizes_ = kernel_sizes_.AreOld(*sizes_);
+    if (!new_sizes_) return {};
+    kernel_sizes_.Update(*sizes_);
+    for (Call& call : calls_) {
+      if (call.interface == nullptr) continue;
+      std::ranges::copy(call.sizes, call.values.begin());
+      ComputeAll(call.interface->size_steps, call.values);
+      call.launches.clear();
+      for (size_t i = 0; i < call.kernels.size(); ++i) {
+        const KernelLaunch& launch = call.interface->main[i];
+        const int64_t groups = launch.GroupsFor(call.values);
+        if (groups > 0) call.launches.push_back({&call.kernels[i], groups, launch.lanes});
+      }
+    }
+    return device_.EnqueueWrite(size_memory_, std::as_bytes(kernel_sizes_.contents()));
+  }
+
   // Enqueues a segment in order without waiting: inputs, calls, copies, outputs. nanoseconds: empty, or one element per
   // call; then each call is waited for and timed. Ports without memory in this process (ports_) are left out.
   Error Enqueue(const Segment& segment, std::span<int64_t> nanoseconds) const {
@@ -218,8 +254,7 @@ class LaneBackend : public Backend {
     }
     if (!segment.ends) return error;
     for (const package::CopyEntry& copy : home_.copies) {
-      const uint64_t bytes = program_.tensors[copy.target].bytes;
-      if (error.ok()) error = device_.EnqueueCopy(memory_[copy.source], memory_[copy.target], bytes);
+      if (error.ok()) error = device_.EnqueueCopy(memory_[copy.source], memory_[copy.target], Bytes(copy.target));
     }
     for (const uint32_t id : home_.outputs) {
       if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueRead(memory_[id], Host(id));
@@ -227,6 +262,10 @@ class LaneBackend : public Backend {
     return error;
   }
 
+  // The bytes of a tensor at the current sizes.
+  uint64_t Bytes(uint32_t tensor) const { return sizes_->Bytes(tensor); }
+  // Whether this run is the first one at its sizes. False for a program without open sizes.
+  bool HasNewSizes() const { return new_sizes_; }
   // The device memory of a tensor.
   const Buffer& Memory(uint32_t tensor) const { return memory_[tensor]; }
   const ProgramView& program_;
@@ -239,6 +278,10 @@ class LaneBackend : public Backend {
   std::vector<Buffer> memory_;  // per tensor: its device memory; empty if another home has it
   std::vector<Call> calls_;  // per call of the program; empty for those of other homes. Reserved before it is filled,
                              // because a call's launches point to its kernels
+  const SizeValues* sizes_ = nullptr;  // set before the first run
+  bool new_sizes_ = false;
+  KernelSizes kernel_sizes_;
+  Buffer size_memory_;           // the contents of kernel_sizes_
   std::vector<uint8_t*> ports_;  // per tensor: the memory in this process of an input or output; null: none to copy
 };
 

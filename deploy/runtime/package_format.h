@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a .hone file, version 4: a header, then sections, each of which starts on a page. The structs are flat,
+// The format of a .hone file, version 5: a header, then sections, each of which starts on a page. The structs are flat,
 // little-endian and without pointers, because the runtime maps the file and reads it in place.
 //
 //   FileHeader | SectionEntry... | manifest, code, code, ... | manifest, code, ... | ... | constants | metadata
@@ -12,13 +12,15 @@
 // Every unit works in a home, a memory space with an arena: the units of CPUs share one, and each unit of a device has
 // its own. A tensor that a call writes is in the home of the call's unit. A border copies it to another home.
 //
-// Dimensions may be open sizes, which get their values from the shapes of the inputs of a run. Memory is laid out for
-// the largest ones, and every tensor is compact at its current shape.
+// Dimensions may be open sizes, which get their values from the shapes of the inputs of a run, or from a step of it.
+// Memory is laid out for the largest ones, and every tensor is compact at its current shape.
+//
+// Steps come between calls: they give sizes their values, copy tensors, and decide with which call the run goes on.
 //
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
-// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 3 if no
-// dimension is open and no input has a default value (ManifestHeader3). Readers also accept version 2, whose programs
-// have one unit (ManifestHeader2).
+// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if it has
+// no steps and no call can update an input in place, and version 3 if also no dimension is open and no input has a
+// default value. Readers also accept version 2, whose programs have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -31,6 +33,7 @@
 
 #include "base/code_kind.h"
 #include "base/element_type.h"
+#include "base/size_steps.h"
 
 namespace hone::package {
 
@@ -38,8 +41,10 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 4;        // the newest
-inline constexpr uint32_t kPlainFormatVersion = 3;   // of written files without open sizes and default values
+inline constexpr uint32_t kFormatVersion = 5;        // the newest
+inline constexpr uint32_t kStepsFormatVersion = 5;   // of written files with steps or updates
+inline constexpr uint32_t kSizesFormatVersion = 4;   // of written files with open sizes or default values
+inline constexpr uint32_t kPlainFormatVersion = 3;   // of other written files
 inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
@@ -87,7 +92,7 @@ struct TableRef {
 // io space, which keeps its contents between runs. Intermediates and workspaces share the arena of their home.
 // Constants are in the constants section.
 struct ManifestHeader {
-  TextRef target;      // text of the compiler, for all units together; different in every program
+  TextRef target;      // text of the compiler, for all units together; programs of one target take different shapes
   uint64_t io_bytes;   // size of the io space, a multiple of kTensorAlignment
   TableRef units;      // UnitEntry, in the order of the code sections; 1 to kMaxUnits
   TableRef homes;      // uint64_t: the size of the home's arena, a multiple of kTensorAlignment
@@ -107,10 +112,12 @@ struct ManifestHeader {
   TableRef extents;     // uint32_t, one per element of `shapes`: the number of the dimension's value, or kFixedExtent;
                         // the element of `shapes` is its largest value
   TableRef size_arguments;  // uint32_t, numbers of values: those that kernels take
+  TableRef steps;           // StepEntry, by ascending call
+  TableRef updates;         // UpdateEntry, by ascending call
 };
 
-// The start of the manifest section in format 3: ManifestHeader without its last four tables.
-inline constexpr size_t kManifestHeader3Bytes = 208;
+// The start of the manifest section in earlier formats: ManifestHeader without its last six tables, or the last two.
+inline constexpr size_t kManifestHeader3Bytes = 208, kManifestHeader4Bytes = 272;
 
 // The start of the manifest section in format 2. The program has one unit and one home. Its tables have the same
 // elements, except that `kernels` has TextRef.
@@ -123,31 +130,36 @@ struct ManifestHeader2 {
   TableRef tensors, shapes, kernels, calls, arguments, inputs, outputs, copies, strings;
 };
 
-// An open size. Its value is the extent of a dimension of an input, divided by `step`.
+// An open size. Its value is the extent of a dimension of an input, divided by `step`; or steps of the run set it.
 struct SizeEntry {
   TextRef name;
   int64_t min, max;  // the values that it may have, both included
   int64_t step;
-  uint32_t tensor;     // id of the input
-  uint32_t dimension;  // its dimension
+  uint32_t tensor;     // id of the input; kNoTensor: steps of the run set it
+  uint32_t dimension;  // its dimension; 0 without an input
 };
 
-enum class SizeOp : uint32_t {
-  kNumber = 1,
-  kAdd = 2,
-  kSubtract = 3,
-  kMultiply = 4,
-  kFloorDivide = 5,     // by 0: 0
-  kFloorRemainder = 6,  // by 0: 0
-  kMin = 7,
-  kMax = 8
+using hone::SizeOp;    // its numbers are on disk
+using hone::SizeStep;  // the values are first those of the open sizes, then those of the steps
+
+enum class StepOp : uint32_t {
+  kLabel = 1,       // nothing; jumps lead here
+  kReadSize = 2,    // size a := the element of tensor b, which is one bool, i32 or i64
+  kSetSize = 3,     // size a := value number b
+  kJump = 4,        // the run goes on with step c
+  kJumpIfZero = 5,  // the same if value number a is 0
+  kCopy = 6,        // tensor a := the elements of tensor b
+  kCopyRow = 7,     // row number (value c) of tensor a := the elements of tensor b
+  kSwap = 8,        // tensors a and b, intermediates of one size, exchange their memory
+  kRequire = 9,     // the run fails unless value number a, the difference of two dimensions, is 0; b: a tensor to name
 };
-// Computes one value from earlier ones. Values are numbered: first those of the open sizes, then those of the steps.
-struct SizeStep {
-  SizeOp op;
-  uint32_t a, b;      // numbers of earlier values; 0 for kNumber
+// What a run does before call number `call`, after the steps before it in the table. Tensors are in the home of the
+// CPUs. A jump leads to a step, and so to its call. Fields that an operation does not use are 0.
+struct StepEntry {
+  StepOp op;
+  uint32_t call;  // at most the number of calls
+  uint32_t a, b, c;
   uint32_t reserved;  // 0
-  int64_t number;     // of kNumber; else 0
 };
 
 // A unit's code is in the code section of the same index after the manifest. CPU code requires cpu_features only; code
@@ -199,6 +211,19 @@ struct BorderEntry {
   uint32_t call;    // index in `calls`
 };
 
+// A call whose output equals an input except for some rows, as a cache of keys equals that of the last token except for
+// one row. If both are in one place, the runtime writes these rows instead of running the call. The program has one
+// home, which is in this process. After the call nothing reads the input.
+struct UpdateEntry {
+  uint32_t call;    // index in `calls`; reads `input`, `rows` and `starts`, and writes only `output`
+  uint32_t input;   // tensor id of an input: [batch, ...]
+  uint32_t output;  // tensor id of an output of the same type and shape
+  uint32_t rows;    // tensor id: the rows to write, compact, of the output's type; fewer along the axis
+  uint32_t starts;  // tensor id: where the rows begin along the axis, an i32 or i64 per entry of the batch; kNoTensor:
+                    // 0. Rows beyond either end are not written.
+  uint32_t axis;    // dimension of the output, at least 1
+};
+
 // An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls. Or
 // the default value of an input, which a run need not set: a constant that is copied when the file is loaded.
 struct CopyEntry {
@@ -206,10 +231,11 @@ struct CopyEntry {
   uint32_t target;  // tensor id of an output, or (since version 4) of an input, of the same size
 };
 
-static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 272 &&
+static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 304 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
-              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(SizeStep) == 24);
+              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(StepEntry) == 24 &&
+              sizeof(UpdateEntry) == 24);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {
@@ -218,6 +244,9 @@ constexpr uint64_t HeaderBytes(uint64_t section_count) {
 // The section table must fit before the first section's page.
 inline constexpr uint32_t kMaxSections = (kSectionAlignment - sizeof(FileHeader)) / sizeof(SectionEntry);
 static_assert(HeaderBytes(kMaxSections) <= kSectionAlignment && kMaxSections >= 2 * kProgramsMax + 2);
+
+// Rounds `bytes` up to a multiple of `alignment`, which is a power of two.
+constexpr uint64_t AlignUp(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace hone::package
 

@@ -101,29 +101,54 @@ Fault CheckSections(Bytes file, std::span<const SectionEntry> sections, Constant
   return end == file.size() ? Fault{} : BadPackage("bytes after its last section");
 }
 
-// Whether two lists of inputs or outputs have equal names, types and shapes, in order.
+bool SameTarget(const ProgramView& a, const ProgramView& b) { return a.Text(a.target) == b.Text(b.target); }
+
+bool SameShape(const ProgramView& a, uint32_t x, const ProgramView& b, uint32_t y) {
+  return std::ranges::equal(a.Shape(a.tensors[x]), b.Shape(b.tensors[y]));
+}
+
+// Whether two lists of inputs or outputs have equal names, types and ranks, in order, and with `shapes` equal shapes.
 bool SamePorts(const ProgramView& a, std::span<const uint32_t> a_ids, const ProgramView& b,
-               std::span<const uint32_t> b_ids) {
+               std::span<const uint32_t> b_ids, bool shapes) {
   return std::equal(a_ids.begin(), a_ids.end(), b_ids.begin(), b_ids.end(), [&](uint32_t x, uint32_t y) {
     const TensorEntry &left = a.tensors[x], &right = b.tensors[y];
-    const std::span<const int64_t> shape = a.Shape(left), other = b.Shape(right);
-    return a.Text(left.name) == b.Text(right.name) && left.dtype == right.dtype &&
-           std::equal(shape.begin(), shape.end(), other.begin(), other.end());
+    return a.Text(left.name) == b.Text(right.name) && left.dtype == right.dtype && left.rank == right.rank &&
+           (!shapes || SameShape(a, x, b, y));
   });
 }
 
-// Checks that all programs have the same inputs and outputs and different targets.
+// Whether two programs take the same shapes of inputs, as far as their largest shapes and their open sizes say.
+bool SameRange(const ProgramView& a, const ProgramView& b) {
+  const auto same_size = [](const package::SizeEntry& x, const package::SizeEntry& y) {
+    return x.min == y.min && x.max == y.max && x.tensor == y.tensor && x.dimension == y.dimension;
+  };
+  for (size_t i = 0; i < a.inputs.size(); ++i) {
+    if (!SameShape(a, a.inputs[i], b, b.inputs[i])) return false;
+  }
+  return std::ranges::equal(a.sizes, b.sizes, same_size);
+}
+
+// Checks that all programs have the same inputs and outputs. Programs of one target take different shapes, and number
+// their inputs and outputs alike, so that the runtime can change from one to another. If every target has one program,
+// all have the same shapes.
 Fault CheckProgramsAgree(std::span<const ProgramView> programs) {
+  bool several = false;  // for one target
+  for (size_t i = 0; i < programs.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) several |= SameTarget(programs[i], programs[j]);
+  }
   for (size_t i = 0; i < programs.size(); ++i) {
     const ProgramView& program = programs[i];
-    if (!SamePorts(program, program.inputs, programs[0], programs[0].inputs) ||
-        !SamePorts(program, program.outputs, programs[0], programs[0].outputs)) {
+    if (!SamePorts(program, program.inputs, programs[0], programs[0].inputs, !several) ||
+        !SamePorts(program, program.outputs, programs[0], programs[0].outputs, !several)) {
       return BadPackage("its programs have different inputs or outputs");
     }
     for (size_t j = 0; j < i; ++j) {
-      if (program.Text(program.target) == programs[j].Text(programs[j].target)) {
-        return BadPackage("two programs for one target");
+      if (!SameTarget(program, programs[j])) continue;
+      if (!std::ranges::equal(program.inputs, programs[j].inputs) ||
+          !std::ranges::equal(program.outputs, programs[j].outputs)) {
+        return BadPackage("programs of one target number their inputs or outputs differently");
       }
+      if (SameRange(program, programs[j])) return BadPackage("two programs for one target that take the same shapes");
     }
   }
   return {};

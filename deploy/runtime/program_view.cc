@@ -24,6 +24,7 @@ using package::TensorEntry;
 using package::TensorKind;
 using package::TextRef;
 using package::UnitEntry;
+using package::UpdateEntry;
 
 // Whether [offset, offset + count) lies in [0, limit), without overflow.
 bool Inside(uint64_t offset, uint64_t count, uint64_t limit) { return offset <= limit && count <= limit - offset; }
@@ -40,16 +41,20 @@ class ManifestReader {
         where_(where),
         view_(*view) {}
 
-  // Reads the tables, units and arenas of formats 3 and 4.
+  // Reads the tables, units and arenas of formats from 3 on.
   Fault Read(uint32_t version) {
-    const size_t bytes = version == 3 ? package::kManifestHeader3Bytes : sizeof(ManifestHeader);
+    const size_t bytes = version == 3   ? package::kManifestHeader3Bytes
+                         : version == 4 ? package::kManifestHeader4Bytes
+                                        : sizeof(ManifestHeader);
     if (section_.size() < bytes) return Bad("manifest is too small");
-    ManifestHeader manifest = {};  // the tables that format 3 lacks are empty
+    ManifestHeader manifest = {};  // the tables that the format lacks are empty
     std::memcpy(&manifest, section_.data(), bytes);
     HONE_RETURN_IF_FAULT(Table(manifest.sizes, "sizes", &view_.sizes));
     HONE_RETURN_IF_FAULT(Table(manifest.size_steps, "steps", &view_.size_steps));
     HONE_RETURN_IF_FAULT(Table(manifest.extents, "extents", &view_.extents));
     HONE_RETURN_IF_FAULT(Table(manifest.size_arguments, "sizes of calls", &view_.size_arguments));
+    HONE_RETURN_IF_FAULT(Table(manifest.steps, "steps of the run", &view_.steps));
+    HONE_RETURN_IF_FAULT(Table(manifest.updates, "updates", &view_.updates));
     HONE_RETURN_IF_FAULT(SharedTables(manifest));
     HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels_));
     HONE_RETURN_IF_FAULT(Table(manifest.borders, "borders", &view_.borders));
@@ -162,6 +167,7 @@ class ManifestReader {
       if (size.min < 0 || size.min > size.max || size.step < 1 || __builtin_mul_overflow(size.max, size.step, &most)) {
         return Bad(which + " has no valid range");
       }
+      if (size.tensor == package::kNoTensor) continue;
       if (size.tensor >= view_.tensors.size() || view_.tensors[size.tensor].kind != TensorKind::kInput ||
           size.dimension >= view_.tensors[size.tensor].rank ||
           view_.Shape(view_.tensors[size.tensor])[size.dimension] != most) {
@@ -170,12 +176,7 @@ class ManifestReader {
     }
     const size_t values = view_.sizes.size() + view_.size_steps.size();
     for (size_t i = 0; i < view_.size_steps.size(); ++i) {
-      const package::SizeStep& step = view_.size_steps[i];
-      const size_t known = view_.sizes.size() + i;
-      if (step.op < package::SizeOp::kNumber || step.op > package::SizeOp::kMax ||
-          (step.op != package::SizeOp::kNumber && (step.a >= known || step.b >= known))) {
-        return Bad(Numbered("step", i) + " computes no size");
-      }
+      if (!IsValid(view_.size_steps[i], view_.sizes.size() + i)) return Bad(Numbered("step", i) + " computes no size");
     }
     if (!view_.extents.empty() && view_.extents.size() != view_.shapes.size())
       return Bad("extents do not fit its shapes");
@@ -186,6 +187,63 @@ class ManifestReader {
       return Bad("a dimension is a size that is not there");
     }
     return {};
+  }
+
+  // Checks the steps. Only programs with one home, that of the CPUs, may have some.
+  Fault CheckSteps() const {
+    const bool is_here = view_.homes.size() == 1 && !view_.homes[0].has_lanes;
+    if (!view_.steps.empty() && !is_here) return Bad("its steps of the run are not for a CPU alone");
+    uint32_t call = 0;
+    for (size_t i = 0; i < view_.steps.size(); ++i) {
+      const package::StepEntry& step = view_.steps[i];
+      if (step.call < call || step.call > view_.calls.size())
+        return Bad(Numbered("step of the run", i) + " is out of order");
+      call = step.call;
+      if (!IsStep(step)) return Bad(Numbered("step of the run", i) + " does not say what to do");
+    }
+    return {};
+  }
+
+  bool IsStep(const package::StepEntry& step) const {
+    const auto is_value = [&](uint32_t value) { return value < view_.sizes.size() + view_.size_steps.size(); };
+    const auto is_size = [&](uint32_t size) {
+      return size < view_.sizes.size() && view_.sizes[size].tensor == package::kNoTensor;
+    };
+    const bool leads = step.c < view_.steps.size();
+    switch (step.op) {
+      case package::StepOp::kLabel:
+        return true;
+      case package::StepOp::kReadSize:
+        return is_size(step.a) && IsTensor(step.b) && IsInteger(view_.tensors[step.b]);
+      case package::StepOp::kSetSize:
+        return is_size(step.a) && is_value(step.b);
+      case package::StepOp::kJump:
+        return leads;
+      case package::StepOp::kJumpIfZero:
+        return leads && is_value(step.a);
+      case package::StepOp::kCopy:
+        return IsWritten(step.a) && IsTensor(step.b);
+      case package::StepOp::kCopyRow:
+        return IsWritten(step.a) && IsTensor(step.b) && is_value(step.c);
+      case package::StepOp::kSwap:
+        return IsIntermediate(step.a) && IsIntermediate(step.b) &&
+               view_.tensors[step.a].bytes == view_.tensors[step.b].bytes;
+      case package::StepOp::kRequire:
+        return is_value(step.a) && IsTensor(step.b);
+    }
+    return false;
+  }
+
+  static bool IsInteger(const TensorEntry& tensor) {
+    const bool integer = tensor.dtype == DType::kBool || tensor.dtype == DType::kInt32 || tensor.dtype == DType::kInt64;
+    return integer && tensor.bytes == static_cast<uint64_t>(SizeOf(tensor.dtype));
+  }
+
+  bool IsTensor(uint32_t id) const { return id < view_.tensors.size(); }
+  bool IsIntermediate(uint32_t id) const { return IsTensor(id) && view_.tensors[id].kind == TensorKind::kIntermediate; }
+  // Whether calls and steps may write the tensor.
+  bool IsWritten(uint32_t id) const {
+    return IsIntermediate(id) || (IsTensor(id) && view_.tensors[id].kind == TensorKind::kOutput);
   }
 
   Fault CheckCalls() const {
@@ -265,6 +323,7 @@ class ManifestReader {
         if (is_tensor && arguments[a] != package::kNoTensor) readers[arguments[a]] |= 1u << view_.Home(call);
       }
     }
+    if (!view_.steps.empty()) std::ranges::fill(readers, 1u);  // there is one home
     for (const CopyEntry& copy : view_.copies) {
       const uint32_t home = view_.tensors[copy.target].home;
       view_.homes[home].copies.push_back(copy);
@@ -321,6 +380,37 @@ class ManifestReader {
       if (is_written && view_.tensors[copy.source].home != view_.tensors[copy.target].home) {
         return Bad(Numbered("copy", i) + " leads to another home");
       }
+    }
+    return {};
+  }
+
+  // Checks that rows can be written in place: to which tensors, and that nothing reads the input's old value
+  // afterwards.
+  Fault CheckUpdates() const {
+    if (!view_.updates.empty() && !view_.steps.empty()) return Bad("an update in place in a program with steps");
+    if (!view_.updates.empty() && (view_.homes.size() != 1 || view_.homes[0].has_lanes)) {
+      return Bad("an update in place in a program that works in several homes, or on a device");
+    }
+    const std::vector<size_t> last_reads = view_.updates.empty() ? std::vector<size_t>() : LastReads();
+    for (size_t i = 0; i < view_.updates.size(); ++i) {
+      const UpdateEntry& update = view_.updates[i];
+      const std::string which = Numbered("update", i);
+      if (update.call >= view_.calls.size() || (i > 0 && update.call <= view_.updates[i - 1].call)) {
+        return Bad(which + " is of a call that is not there, or out of order");
+      }
+      HONE_RETURN_IF_FAULT(CheckUpdatedTensors(update, which));
+      if (Uses(update.call, BufferRole::kOutput) != std::vector<uint32_t>{update.output}) {
+        return Bad(which + " does not have its call's only output");
+      }
+      const std::vector<uint32_t> reads = Uses(update.call, BufferRole::kInput);
+      for (const uint32_t id : {update.input, update.rows, update.starts}) {
+        const bool is_read = std::ranges::find(reads, id) != reads.end();
+        const bool is_fixed = id == package::kNoTensor || view_.tensors[id].kind == TensorKind::kConstant;
+        if (!is_read && !is_fixed) return Bad(which + " uses a tensor that its call does not read");
+      }
+      if (last_reads[update.input] != update.call) return Bad(which + " is of an input that is read later");
+      const auto copied = [&](const CopyEntry& copy) { return copy.source == update.input; };
+      if (std::ranges::any_of(view_.copies, copied)) return Bad(which + " is of an input that is copied later");
     }
     return {};
   }
@@ -403,8 +493,8 @@ class ManifestReader {
     }
     if (id >= view_.tensors.size()) return Bad(which + " uses a tensor that is not there");
     const TensorEntry& tensor = view_.tensors[id];
-    if (tensor.bytes != static_cast<uint64_t>(buffer.bytes())) {
-      return Bad(which + " has a tensor of another size than its kernel's");
+    if (tensor.bytes < static_cast<uint64_t>(buffer.bytes())) {
+      return Bad(which + " has a tensor that is smaller than its kernel's");
     }
     const bool constant = tensor.kind == TensorKind::kConstant;
     if (!constant && tensor.kind != TensorKind::kInput && tensor.home != home) {
@@ -423,6 +513,52 @@ class ManifestReader {
         break;  // slices of the workspace are no arguments
     }
     return Bad(which + " has a tensor for a slice of its workspace");
+  }
+
+  // The tensors of that role among the call's arguments.
+  std::vector<uint32_t> Uses(size_t call, BufferRole role) const {
+    const std::span<const uint32_t> arguments = view_.Arguments(view_.calls[call]);
+    std::vector<uint32_t> uses;
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      const KernelBuffer& buffer = view_.Kernel(view_.calls[call]).buffers[a];
+      if (buffer.role == role && buffer.used) uses.push_back(arguments[a]);
+    }
+    return uses;
+  }
+
+  // Per tensor: the last call that reads it; 0 also if none does.
+  std::vector<size_t> LastReads() const {
+    std::vector<size_t> last(view_.tensors.size(), 0);
+    for (size_t call = 0; call < view_.calls.size(); ++call) {
+      for (const uint32_t id : Uses(call, BufferRole::kInput)) last[id] = call;
+    }
+    return last;
+  }
+
+  Fault CheckUpdatedTensors(const UpdateEntry& update, const std::string& which) const {
+    const auto exists = [&](uint32_t id) { return id < view_.tensors.size(); };
+    const bool has_starts = update.starts != package::kNoTensor;
+    if (!exists(update.input) || !exists(update.output) || !exists(update.rows) ||
+        (has_starts && !exists(update.starts))) {
+      return Bad(which + " uses a tensor that is not there");
+    }
+    const TensorEntry &input = view_.tensors[update.input], &output = view_.tensors[update.output];
+    if (input.kind != TensorKind::kInput || output.kind != TensorKind::kOutput || input.dtype != output.dtype ||
+        !SameSizes(input, output) || view_.tensors[update.rows].dtype != output.dtype) {
+      return Bad(which + " does not lead from an input to an output of its type and shape");
+    }
+    if (update.axis < 1 || update.axis >= output.rank) return Bad(which + " has no axis");
+    if (!has_starts) return {};
+    const TensorEntry& starts = view_.tensors[update.starts];
+    const bool integers = starts.dtype == DType::kInt32 || starts.dtype == DType::kInt64;
+    return integers ? Fault{} : Bad(which + " does not begin at integers");
+  }
+
+  // Whether both have the same shape at all sizes.
+  bool SameSizes(const TensorEntry& a, const TensorEntry& b) const {
+    if (!std::ranges::equal(view_.Shape(a), view_.Shape(b))) return false;
+    return view_.extents.empty() ||
+           std::ranges::equal(view_.extents.subspan(a.shape, a.rank), view_.extents.subspan(b.shape, b.rank));
   }
 
   template <typename T>
@@ -491,11 +627,13 @@ Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, con
   HONE_RETURN_IF_FAULT(reader.CheckTensors());
   HONE_RETURN_IF_FAULT(reader.CheckSizes());
   HONE_RETURN_IF_FAULT(reader.CheckCalls());
+  HONE_RETURN_IF_FAULT(reader.CheckSteps());
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.inputs, TensorKind::kInput, "input"));
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.outputs, TensorKind::kOutput, "output"));
   HONE_RETURN_IF_FAULT(reader.CheckBorders());
   HONE_RETURN_IF_FAULT(reader.SplitCopies());
   HONE_RETURN_IF_FAULT(reader.CheckCopies());
+  HONE_RETURN_IF_FAULT(reader.CheckUpdates());
   reader.FillHomes();
   *view = std::move(result);
   return {};

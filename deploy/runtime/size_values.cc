@@ -5,49 +5,11 @@
 #include <string>
 
 #include "base/element_type.h"
+#include "base/size_steps.h"
 
 namespace hone::runtime {
-namespace {
 
 using package::SizeEntry;
-using package::SizeOp;
-using package::SizeStep;
-
-int64_t Wrapped(uint64_t value) { return static_cast<int64_t>(value); }
-
-// 0 if b is 0. The smallest number divided by -1 wraps.
-int64_t FloorQuotient(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return Wrapped(-static_cast<uint64_t>(a));
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-int64_t Apply(const SizeStep& step, std::span<const int64_t> values) {
-  const auto a = [&] { return values[step.a]; };
-  const auto b = [&] { return values[step.b]; };
-  switch (step.op) {
-    case SizeOp::kNumber:
-      return step.number;
-    case SizeOp::kAdd:
-      return Wrapped(static_cast<uint64_t>(a()) + static_cast<uint64_t>(b()));
-    case SizeOp::kSubtract:
-      return Wrapped(static_cast<uint64_t>(a()) - static_cast<uint64_t>(b()));
-    case SizeOp::kMultiply:
-      return Wrapped(static_cast<uint64_t>(a()) * static_cast<uint64_t>(b()));
-    case SizeOp::kFloorDivide:
-      return FloorQuotient(a(), b());
-    case SizeOp::kFloorRemainder:
-      if (b() == 0 || b() == -1) return 0;
-      return a() % b() + (a() % b() != 0 && (a() < 0) != (b() < 0) ? b() : 0);
-    case SizeOp::kMin:
-      return std::min(a(), b());
-    case SizeOp::kMax:
-      return std::max(a(), b());
-  }
-  return 0;
-}
-
-}  // namespace
 
 std::string ShapeText(std::span<const int64_t> shape) {
   std::string text = "[";
@@ -61,6 +23,9 @@ SizeValues::SizeValues(const ProgramView& program)
       given_(program.sizes.size(), 0),
       shapes_(program.shapes.begin(), program.shapes.end()),
       arguments_(program.size_arguments.size(), 0) {
+  for (size_t i = 0; i < program.sizes.size(); ++i) values_[i] = program.sizes[i].min;
+  Compute();
+  least_shapes_ = shapes_;
   for (size_t i = 0; i < program.sizes.size(); ++i) values_[i] = program.sizes[i].max;
   Compute();
 }
@@ -68,10 +33,8 @@ SizeValues::SizeValues(const ProgramView& program)
 // An extent beyond the tensor's memory cannot occur for values in range. The limit makes it impossible for a manifest
 // with wrong steps, too.
 void SizeValues::Compute() {
-  const size_t sizes = program_.sizes.size();
-  for (size_t i = 0; i < program_.size_steps.size(); ++i) {
-    values_[sizes + i] = Apply(program_.size_steps[i], std::span(values_).first(sizes + i));
-  }
+  ++version_;
+  ComputeAll(program_.size_steps, values_);
   for (size_t i = 0; i < program_.extents.size(); ++i) {
     if (program_.extents[i] == package::kFixedExtent) continue;
     shapes_[i] = std::clamp<int64_t>(values_[program_.extents[i]], 0, program_.shapes[i]);
@@ -95,22 +58,52 @@ int64_t SizeValues::MaxExtent(uint32_t tensor, size_t dimension) const {
 }
 
 int64_t SizeValues::MinExtent(uint32_t tensor, size_t dimension) const {
-  const package::TensorEntry& entry = program_.tensors[tensor];
-  if (program_.extents.empty()) return MaxExtent(tensor, dimension);
-  const uint32_t value = program_.extents[entry.shape + dimension];
-  if (value == package::kFixedExtent) return MaxExtent(tensor, dimension);
-  for (size_t i = 0; i < program_.sizes.size(); ++i) {
+  return least_shapes_[program_.tensors[tensor].shape + dimension];
+}
+
+void SizeValues::ExchangeGiven() {
+  std::swap_ranges(given_.begin(), given_.end(), values_.begin());
+  Compute();
+}
+
+bool SizeValues::Takes(std::span<const std::vector<int64_t>> input_shapes) {
+  for (size_t i = 0; i < given_.size(); ++i) {
     const SizeEntry& size = program_.sizes[i];
-    const bool is_own = value == i || (size.tensor == tensor && size.dimension == dimension);
-    if (is_own) return size.min * (MaxExtent(tensor, dimension) / std::max<int64_t>(size.max, 1));
+    given_[i] = values_[i];
+    if (IsFromRun(i)) continue;
+    const auto input = std::find(program_.inputs.begin(), program_.inputs.end(), size.tensor);
+    const int64_t extent = input_shapes[static_cast<size_t>(input - program_.inputs.begin())][size.dimension];
+    given_[i] = extent / size.step;
+    if (extent % size.step != 0 || given_[i] < size.min || given_[i] > size.max) return false;
   }
-  return 0;
+  ExchangeGiven();
+  bool takes = true;
+  for (size_t k = 0; k < program_.inputs.size(); ++k) {
+    takes = takes && std::ranges::equal(Shape(program_.inputs[k]), input_shapes[k]);
+  }
+  ExchangeGiven();
+  return takes;
+}
+
+Fault SizeValues::SetSize(uint32_t size, int64_t value) {
+  const SizeEntry& entry = program_.sizes[size];
+  if (value < entry.min || value > entry.max) {
+    return InvalidArgument("size '" + std::string(program_.Text(entry.name)) + "' became " + std::to_string(value) +
+                           " in the run; the package has memory for " + std::to_string(entry.min) + " to " +
+                           std::to_string(entry.max));
+  }
+  if (values_[size] == value) return {};
+  values_[size] = value;
+  Compute();
+  return {};
 }
 
 Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
   if (!IsOpen()) return {};
   for (size_t i = 0; i < given_.size(); ++i) {
     const SizeEntry& size = program_.sizes[i];
+    given_[i] = values_[i];
+    if (IsFromRun(i)) continue;
     const auto input = std::find(program_.inputs.begin(), program_.inputs.end(), size.tensor);
     const auto position = static_cast<size_t>(input - program_.inputs.begin());
     const int64_t extent = input_shapes[position][size.dimension];
@@ -126,18 +119,14 @@ Fault SizeValues::Set(std::span<const std::vector<int64_t>> input_shapes) {
     }
   }
   const bool changes = !std::equal(given_.begin(), given_.end(), values_.begin());
-  const auto exchange = [&] {
-    std::swap_ranges(given_.begin(), given_.end(), values_.begin());
-    Compute();
-  };
-  if (changes) exchange();
+  if (changes) ExchangeGiven();
   for (size_t k = 0; k < program_.inputs.size(); ++k) {
     const std::span<const int64_t> wanted = Shape(program_.inputs[k]);
     if (std::equal(wanted.begin(), wanted.end(), input_shapes[k].begin(), input_shapes[k].end())) continue;
     const std::string name(program_.Text(program_.tensors[program_.inputs[k]].name));
     const std::string text = "input '" + name + "' has shape " + ShapeText(input_shapes[k]) +
                              ", which does not fit the other inputs: they need " + ShapeText(wanted);
-    if (changes) exchange();
+    if (changes) ExchangeGiven();
     return InvalidArgument(text);
   }
   return {};

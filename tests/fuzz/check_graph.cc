@@ -13,10 +13,13 @@
 #include "compiler/space/space.h"
 #include "fmt/format.h"
 #include "tests/fuzz/random_graph.h"
+#include "tests/fuzz/sizes.h"
 #include "tests/unit/space/lowered.h"
 
 namespace hone::fuzz {
 namespace {
+
+using tests::SizeMap;
 
 // Relative to the largest magnitude in a tensor, or to 1 if that is larger. The numbers are about 1, and so are the
 // errors of sums that cancel. Wrong elements nearly always differ by more.
@@ -57,17 +60,29 @@ absl::Status CheckText(const graph::Graph& graph) {
   return absl::OkStatus();
 }
 
-// Runs the graph passes for the machine's target.
-absl::Status CheckPasses(uint64_t seed, const Machine& machine, graph::Graph& graph) {
-  HONE_RETURN_IF_ERROR(graph::Verify(graph));
-  HONE_RETURN_IF_ERROR(CheckText(graph));
-  HONE_ASSIGN_OR_RETURN(const opt::Tensors expected, opt::RunOnRandomInputs(graph, seed));
-  const tests::Tolerance tolerance = ToleranceOf(graph);
-  graph.target = machine.target;
-  HONE_RETURN_IF_ERROR(graph::RunPasses(graph, {.verify = true}));
-  HONE_ASSIGN_OR_RETURN(const opt::Tensors actual, opt::RunOnRandomInputs(graph, seed));
-  return CheckSame(expected, actual, tolerance);
+// The results of a graph or plan at each of the sizes.
+template <typename Program>
+absl::StatusOr<std::vector<opt::Tensors>> RunAtSizes(const Program& program, const std::vector<SizeMap>& sizes,
+                                                     uint64_t seed) {
+  std::vector<opt::Tensors> results;
+  for (const SizeMap& values : sizes) {
+    auto outputs = opt::RunOnRandomInputs(AtSizes(program, values), seed);
+    HONE_RETURN_IF_ERROR(tests::AtSizes(outputs.status(), values));
+    results.push_back(*std::move(outputs));
+  }
+  return results;
 }
+
+absl::Status CheckSame(const std::vector<opt::Tensors>& expected, const std::vector<opt::Tensors>& actual,
+                       const std::vector<SizeMap>& sizes, tests::Tolerance tolerance) {
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    HONE_RETURN_IF_ERROR(tests::AtSizes(CheckSame(expected[i], actual[i], tolerance), sizes[i]));
+  }
+  return absl::OkStatus();
+}
+
+// hone-opt runs a program only if it has no open sizes.
+std::string_view InterpretFlag(bool open) { return open ? "" : "--interpret "; }
 
 std::string TargetFlag(const Machine& machine) { return fmt::format("--target='{}'", target::Print(machine.target)); }
 
@@ -76,9 +91,10 @@ class WorkloadCheck {
   WorkloadCheck(const Machine& machine, const Watch& watch, Counts& counts, uint64_t seed)
       : machine_(machine), watch_(watch), counts_(counts), random_(seed) {}
 
-  // Tries a random schedule of every space that applies, or sometimes the preferred one.
-  absl::Status Run(const ir::Workload& workload) {
+  // Tries a random schedule of every space that applies, or sometimes the preferred one. sizes: where the kernels run.
+  absl::Status Run(const ir::Workload& workload, const std::vector<SizeMap>& sizes) {
     ++counts_.workloads;
+    counts_.open += workload.sizes.empty() ? 0 : 1;
     const std::vector<const space::Entry*> fitting = space::ApplicableEntries(workload, machine_.target);
     for (const space::Entry* entry : fitting) {
       const space::Decisions given = {{"space", entry->id, {}}};
@@ -86,7 +102,7 @@ class WorkloadCheck {
       const std::string what = fmt::format("a schedule of the space {}", entry->name);
       watch_({what, "# run: passes=\n" + ir::Print(workload), TargetFlag(machine_)});
       const absl::StatusOr<space::Candidate> candidate = space::Build(workload, machine_.target, fitting, chooser);
-      const absl::Status status = candidate.ok() ? Try(workload, candidate->schedule, what) : candidate.status();
+      const absl::Status status = candidate.ok() ? Try(workload, candidate->schedule, sizes, what) : candidate.status();
       if (absl::IsFailedPrecondition(status)) {
         ++counts_.dropped;
         continue;
@@ -97,22 +113,24 @@ class WorkloadCheck {
   }
 
  private:
-  absl::Status Try(const ir::Workload& workload, const schedule::Schedule& schedule, const std::string& what) {
+  absl::Status Try(const ir::Workload& workload, const schedule::Schedule& schedule, const std::vector<SizeMap>& sizes,
+                   const std::string& what) {
     std::string passes = "all";
     if (machine_.target.facts().has_grid) passes += "," + JoinNames<ir::Func>(passes::GridPasses());
     const std::string text =
         fmt::format("# run: passes={}\n{}schedule\n{}", passes, ir::Print(workload), schedule::Print(schedule));
-    const std::string flags = "--verify-each --interpret " + TargetFlag(machine_);
+    const std::string flags =
+        fmt::format("--verify-each {}{}", InterpretFlag(!workload.sizes.empty()), TargetFlag(machine_));
     watch_({what + ", as text", text, flags});
     HONE_ASSIGN_OR_RETURN(const schedule::Schedule read, schedule::ParseSchedule(schedule::Print(schedule)));
     if (schedule::Print(read) != schedule::Print(schedule))
       return absl::DataLossError("its text reads back as another");
     watch_({what + ", lowered and interpreted", text, flags});
-    HONE_RETURN_IF_ERROR(tests::CheckLowered(workload, schedule, machine_.target, ToleranceOf(workload)));
+    HONE_RETURN_IF_ERROR(tests::CheckLowered(workload, schedule, machine_.target, ToleranceOf(workload), sizes));
     ++counts_.lowered;
     if (!machine_.run || random_.Below(machine_.share) != 0) return absl::OkStatus();
     watch_({fmt::format("{}, compiled and run ({})", what, machine_.name), text, flags});
-    HONE_RETURN_IF_ERROR(machine_.run(workload, schedule, ToleranceOf(workload)));
+    HONE_RETURN_IF_ERROR(machine_.run(workload, schedule, ToleranceOf(workload), sizes));
     ++counts_.run;
     return absl::OkStatus();
   }
@@ -125,18 +143,37 @@ class WorkloadCheck {
 
 }  // namespace
 
-absl::Status CheckGraph(uint64_t seed, const Machine& machine, const Watch& watch, Counts& counts) {
+absl::Status CheckGraph(uint64_t seed, bool open, const Machine& machine, const Watch& watch, Counts& counts) {
   watch({"making the graph", "", ""});
-  HONE_ASSIGN_OR_RETURN(graph::Graph graph, MakeRandomGraph(seed));
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, MakeRandomGraph(seed, open));
+  return CheckGraph(std::move(graph), seed, machine, watch, counts);
+}
+
+absl::Status CheckGraph(graph::Graph graph, uint64_t seed, const Machine& machine, const Watch& watch, Counts& counts) {
+  const bool open = !graph.sizes.empty();
   ++counts.graphs;
   counts.nodes += static_cast<int64_t>(graph.nodes.size());
   watch({"the passes over the graph", "# run: passes=all\n" + graph::Print(graph),
-         fmt::format("--verify-each --interpret --seed={} {}", seed, TargetFlag(machine))});
-  HONE_RETURN_IF_ERROR(CheckPasses(seed, machine, graph));
+         fmt::format("--verify-each {}--seed={} {}", InterpretFlag(open), seed, TargetFlag(machine))});
+  HONE_RETURN_IF_ERROR(graph::Verify(graph));
+  HONE_RETURN_IF_ERROR(CheckText(graph));
+  const std::vector<SizeMap> sizes = DrawSizes(graph.sizes, seed);
+  const tests::Tolerance tolerance = ToleranceOf(graph);
+  HONE_ASSIGN_OR_RETURN(const std::vector<opt::Tensors> expected, RunAtSizes(graph, sizes, seed));
+  graph.target = machine.target;
+  HONE_RETURN_IF_ERROR(graph::RunPasses(graph, {.verify = true}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<opt::Tensors> passed, RunAtSizes(graph, sizes, seed));
+  HONE_RETURN_IF_ERROR(CheckSame(expected, passed, sizes, tolerance));
   watch({"the plan", "# run: passes=\n" + graph::Print(graph), TargetFlag(machine)});
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(graph));
+  if (open) {  // else RunAtSizes has run the plan
+    HONE_ASSIGN_OR_RETURN(const std::vector<opt::Tensors> planned, RunAtSizes(plan, sizes, seed));
+    HONE_RETURN_IF_ERROR(CheckSame(expected, planned, sizes, tolerance));
+  }
   WorkloadCheck check(machine, watch, counts, seed);
-  for (const ir::Workload& workload : plan.workloads) HONE_RETURN_IF_ERROR(check.Run(workload));
+  for (int w = 0; w < static_cast<int>(plan.workloads.size()); ++w) {
+    HONE_RETURN_IF_ERROR(check.Run(plan.workloads[static_cast<size_t>(w)], SizesOfWorkload(plan, w, sizes)));
+  }
   return absl::OkStatus();
 }
 

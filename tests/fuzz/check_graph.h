@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "compiler/graph/graph.h"
 #include "compiler/ir/workload.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
@@ -19,14 +20,17 @@ namespace hone::fuzz {
 struct Machine {
   std::string name;
   target::Target target;
-  // Returns OK if the compiled kernel agrees with the interpreter, FailedPrecondition if the schedule cannot be
-  // lowered. Empty: kernels for this target cannot run here.
-  std::function<absl::Status(const ir::Workload&, const schedule::Schedule&, tests::Tolerance)> run;
+  // Returns OK if the compiled kernel agrees with the interpreter at each of the sizes, FailedPrecondition if the
+  // schedule cannot be lowered. Empty: kernels for this target cannot run here.
+  std::function<absl::Status(const ir::Workload&, const schedule::Schedule&, tests::Tolerance,
+                             const std::vector<tests::SizeMap>& sizes)>
+      run;
   int share = 1;  // one in `share` schedules is compiled and run
 };
 
 struct Counts {
   int64_t graphs = 0, nodes = 0, workloads = 0, lowered = 0, run = 0;
+  int64_t open = 0;     // workloads with open sizes
   int64_t dropped = 0;  // schedules that cannot be lowered, which a search would drop too
 };
 
@@ -38,8 +42,11 @@ struct Attempt {
 };
 using Watch = std::function<void(const Attempt& attempt)>;
 
-// Returns the first failure; the last attempt is the one that failed.
-absl::Status CheckGraph(uint64_t seed, const Machine& machine, const Watch& watch, Counts& counts);
+// Returns the first failure; the last attempt is the one that failed. open: the graph has open sizes. It is compiled
+// once, and everything runs at several sizes: the smallest, the largest, and random ones.
+absl::Status CheckGraph(uint64_t seed, bool open, const Machine& machine, const Watch& watch, Counts& counts);
+// The same for the given graph. seed: of the schedules, sizes and inputs.
+absl::Status CheckGraph(graph::Graph graph, uint64_t seed, const Machine& machine, const Watch& watch, Counts& counts);
 
 }  // namespace hone::fuzz
 

@@ -24,6 +24,7 @@ namespace {
 struct Options {
   int64_t graphs = 200;
   uint64_t seed = 1;
+  bool open = false;
   std::string reproducers = "fuzz-reproducers";
 };
 
@@ -61,8 +62,9 @@ void Report(Progress& progress, std::string_view why, const Options& options, st
   std::filesystem::create_directories(options.reproducers);
   const std::string file = fmt::format("{}/{}-{}.txt", options.reproducers, program, progress.seed);
   std::ofstream(file) << progress.text.Get();
-  fmt::print("seed {}: {}: {}\n  the text for hone-opt:\n{}\n  {} --only-seed {}\n", progress.seed, progress.what.Get(),
-             why, progress.text.Get(), program, progress.seed);
+  fmt::print("seed {}: {}: {}\n  the text for hone-opt:\n{}\n  {} {}--only-seed {}\n", progress.seed,
+             progress.what.Get(), why, progress.text.Get(), program, options.open ? "--open-sizes " : "",
+             progress.seed);
   if (!progress.text.Get().empty()) fmt::print("  hone-opt {} {}\n", file, progress.flags.Get());
   std::fflush(stdout);
 }
@@ -75,7 +77,7 @@ void CheckAll(Progress& progress, const Machine& machine, const Options& options
   };
   const uint64_t end = std::min(EndOf(options), progress.seed + kGraphsOfAProcess);
   for (; progress.seed < end; ++progress.seed) {
-    const absl::Status status = CheckGraph(progress.seed, machine, watch, progress.counts);
+    const absl::Status status = CheckGraph(progress.seed, options.open, machine, watch, progress.counts);
     if (!status.ok()) Report(progress, std::string(status.message()), options, program);
   }
 }
@@ -134,6 +136,8 @@ int Fuzz(int argc, char** argv, const std::function<Machine()>& open) {
         options.graphs = 1;
       },
       "check only the graph of this seed");
+  app.add_flag("--open-sizes", options.open,
+               "graphs with open sizes, which are compiled once and run at several sizes");
   app.add_option("--reproducers", options.reproducers, "folder for the texts of what fails")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   void* shared = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -145,10 +149,11 @@ int Fuzz(int argc, char** argv, const std::function<Machine()>& open) {
   const Counts& counts = progress.counts;
   if (stopped) fmt::print("stopped at seed {}\n", progress.seed);
   fmt::print(
-      "{}: {} graphs from seed {}: {} nodes, {} workloads; {} schedules lowered and interpreted, {} of them "
+      "{}: {} graphs from seed {}: {} nodes, {} workloads, {} of them with open sizes; {} schedules lowered and "
+      "interpreted, {} of them "
       "compiled and run, {} dropped; {} failures\n",
-      program, counts.graphs, options.seed, counts.nodes, counts.workloads, counts.lowered, counts.run, counts.dropped,
-      progress.failures);
+      program, counts.graphs, options.seed, counts.nodes, counts.workloads, counts.open, counts.lowered, counts.run,
+      counts.dropped, progress.failures);
   return progress.failures == 0 && !stopped ? 0 : 1;
 }
 

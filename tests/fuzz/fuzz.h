@@ -9,7 +9,8 @@
 
 namespace hone::fuzz {
 
-// --graphs N --seed S checks the N graphs of the seeds from S on; --only-seed checks one graph. Reports failures and
+// --graphs N --seed S checks the N graphs of the seeds from S on; --only-seed checks one graph; --open-sizes checks
+// graphs with open sizes. Reports failures and
 // writes each failure's text for hone-opt into a folder. A child process opens the machine and checks the graphs. A
 // crash of the child is a failure, and a new child continues. Returns the exit code: 1 if anything failed.
 int Fuzz(int argc, char** argv, const std::function<Machine()>& open);

@@ -6,8 +6,10 @@
 int main(int argc, char** argv) {
   return hone::fuzz::Fuzz(argc, argv, [] {
     hone::fuzz::Machine machine{.name = "this CPU", .target = hone::target::ParseTarget("cpu -threads=2").value()};
-    machine.run = [target = machine.target](const auto& workload, const auto& schedule, auto tolerance) {
-      return hone::tests::CheckCompiled(workload, schedule, target, tolerance);
+    machine.run = [target = machine.target](const auto& workload, const auto& schedule, auto tolerance,
+                                            const auto& sizes) {
+      constexpr auto kEffort = hone::codegen::Effort::kKernel;
+      return hone::tests::CheckCompiled(workload, schedule, target, tolerance, /*threads=*/2, kEffort, sizes);
     };
     return machine;
   });

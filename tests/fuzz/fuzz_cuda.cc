@@ -11,8 +11,9 @@ int main(int argc, char** argv) {
     const char* const asked = std::getenv("HONE_FUZZ_TARGET");
     hone::fuzz::Machine machine{.name = "PTX",
                                 .target = hone::target::ParseTarget(asked != nullptr ? asked : "cuda:sm_80").value()};
-    machine.run = [target = machine.target](const auto& workload, const auto& schedule, auto tolerance) {
-      return hone::tests::CheckOnPtxMachine(workload, schedule, target, tolerance);
+    machine.run = [target = machine.target](const auto& workload, const auto& schedule, auto tolerance,
+                                            const auto& sizes) {
+      return hone::tests::CheckOnPtxMachine(workload, schedule, target, tolerance, nullptr, sizes);
     };
     return machine;
   });

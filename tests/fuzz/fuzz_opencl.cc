@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "compiler/codegen/opencl/emit.h"
 #include "compiler/execution/model.h"
+#include "compiler/ir/simplify.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "fmt/format.h"
@@ -21,6 +22,7 @@ namespace {
 
 namespace opencl = drivers::opencl;
 using tests::Guarded;
+using tests::SizeMap;
 
 constexpr int kShare = 8;  // compiling a kernel takes the device most of a second
 
@@ -48,48 +50,82 @@ class Memory {
   std::map<const ir::BufferNode*, opencl::Buffer> copies_;
 };
 
-absl::Status Launch(const opencl::Device& device, const std::vector<ir::Func>& funcs, const Memory& memory) {
-  if (funcs.empty()) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(const std::string source, codegen::EmitOpenCl(funcs));
-  opencl::Program program;
-  HONE_RETURN_IF_ERROR(Check(device.Build(source, {}, &program)));
-  for (const ir::Func& func : funcs) {
-    opencl::Kernel kernel;
-    HONE_RETURN_IF_ERROR(Check(program.Find(func.name, &kernel)));
-    for (size_t i = 0; i < func.params.size(); ++i) {
-      HONE_RETURN_IF_ERROR(Check(kernel.SetArg(static_cast<int>(i), memory.At(func.params[i]))));
-    }
-    const opencl::Launch launch{&kernel, func.grid.groups, func.grid.lanes};
-    HONE_RETURN_IF_ERROR(Check(device.Run(std::span(&launch, 1), tests::Soon())));
+// Launches of one source, built once.
+class Launches {
+ public:
+  static absl::StatusOr<Launches> Build(const opencl::Device& device, const std::vector<ir::Func>& funcs) {
+    Launches launches(funcs);
+    if (funcs.empty()) return launches;
+    HONE_ASSIGN_OR_RETURN(const std::string source, codegen::EmitOpenCl(funcs));
+    HONE_RETURN_IF_ERROR(Check(device.Build(source, {}, &launches.program_)));
+    return launches;
   }
-  return absl::OkStatus();
-}
 
-absl::Status RunOn(const opencl::Device& device, const target::Target& target, const ir::Workload& workload,
-                   const schedule::Schedule& schedule, tests::Tolerance tolerance) {
-  HONE_ASSIGN_OR_RETURN(tests::Problem problem, tests::MakeProblem(workload));
-  HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
-  HONE_ASSIGN_OR_RETURN(const passes::Module module, execution::Lower(state, target, "kernel"));
-  Memory memory(device);
-  std::vector<Guarded> outputs = tests::Allocate(tests::BytesOf(workload.outputs));
-  for (size_t i = 0; i < workload.params.size(); ++i) {
-    HONE_RETURN_IF_ERROR(memory.Place(workload.params[i].buffer, problem.params[i].span()));
+  // values: of the open sizes that the numbers of groups depend on.
+  absl::Status Run(const opencl::Device& device, const Memory& memory, const ir::VarMap& values) const {
+    for (const ir::Func& func : funcs_) {
+      opencl::Kernel kernel;
+      HONE_RETURN_IF_ERROR(Check(program_.Find(func.name, &kernel)));
+      for (size_t i = 0; i < func.params.size(); ++i) {
+        HONE_RETURN_IF_ERROR(Check(kernel.SetArg(static_cast<int>(i), memory.At(func.params[i]))));
+      }
+      const ir::Expr& open = func.grid.open_groups;
+      const int64_t groups =
+          open.defined() ? ir::ConstantValue(ir::Substitute(open, values)).value() : func.grid.groups;
+      const opencl::Launch launch{&kernel, groups, func.grid.lanes};
+      if (groups > 0) HONE_RETURN_IF_ERROR(Check(device.Run(std::span(&launch, 1), tests::Soon())));
+    }
+    return absl::OkStatus();
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    HONE_RETURN_IF_ERROR(memory.Place(workload.outputs[i], outputs[i].span()));
+
+ private:
+  explicit Launches(const std::vector<ir::Func>& funcs) : funcs_(funcs) {}
+  std::vector<ir::Func> funcs_;
+  opencl::Program program_;
+};
+
+absl::Status RunKernelAtSizes(const opencl::Device& device, const ir::Workload& workload, const passes::Module& module,
+                              const Launches& prepare, const Launches& main, const SizeMap& sizes,
+                              tests::Tolerance tolerance) {
+  HONE_ASSIGN_OR_RETURN(tests::Problem problem, tests::MakeProblem(workload, sizes));
+  Memory memory(device);
+  for (size_t i = 0; i < workload.params.size(); ++i) {
+    HONE_RETURN_IF_ERROR(memory.Place(workload.params[i].buffer, problem.params[i].with_canary()));
+  }
+  for (size_t i = 0; i < problem.outputs.size(); ++i) {
+    HONE_RETURN_IF_ERROR(memory.Place(workload.outputs[i], problem.outputs[i].with_canary()));
   }
   for (const auto* buffers : {&module.packed, &module.workspace, &module.prepare_workspace}) {
     for (const ir::Buffer& buffer : *buffers) {
       Guarded bytes(ir::NumBytes(*buffer));
-      HONE_RETURN_IF_ERROR(memory.Place(buffer, bytes.span()));
+      HONE_RETURN_IF_ERROR(memory.Place(buffer, bytes.with_canary()));
     }
   }
-  HONE_RETURN_IF_ERROR(Launch(device, module.prepare, memory));
-  HONE_RETURN_IF_ERROR(Launch(device, module.main, memory));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    HONE_RETURN_IF_ERROR(memory.Read(workload.outputs[i], outputs[i].span()));
+  std::vector<int64_t> numbers = tests::InOrder(workload, sizes);
+  if (module.sizes != nullptr) {
+    HONE_RETURN_IF_ERROR(memory.Place(module.sizes, std::as_writable_bytes(std::span(numbers))));
   }
-  return tests::CompareAll(workload, problem, {}, outputs, tolerance);
+  ir::VarMap values;
+  for (const auto& [name, value] : sizes) values[name] = ir::Expr(value);
+  HONE_RETURN_IF_ERROR(prepare.Run(device, memory, {}));
+  HONE_RETURN_IF_ERROR(main.Run(device, memory, values));
+  for (size_t i = 0; i < problem.outputs.size(); ++i) {
+    HONE_RETURN_IF_ERROR(memory.Read(workload.outputs[i], problem.outputs[i].with_canary()));
+  }
+  return tests::CompareAll(problem, {}, tolerance);
+}
+
+absl::Status RunOn(const opencl::Device& device, const target::Target& target, const ir::Workload& workload,
+                   const schedule::Schedule& schedule, tests::Tolerance tolerance, const std::vector<SizeMap>& sizes) {
+  HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
+  HONE_ASSIGN_OR_RETURN(const passes::Module module, execution::Lower(state, target, "kernel"));
+  HONE_ASSIGN_OR_RETURN(const Launches prepare, Launches::Build(device, module.prepare));
+  HONE_ASSIGN_OR_RETURN(const Launches main, Launches::Build(device, module.main));
+  for (const SizeMap& values : sizes) {
+    const absl::Status status = RunKernelAtSizes(device, workload, module, prepare, main, values, tolerance);
+    HONE_RETURN_IF_ERROR(tests::AtSizes(status, values));
+  }
+  return absl::OkStatus();
 }
 
 Machine Open() {
@@ -103,8 +139,9 @@ Machine Open() {
     fmt::print("[SKIP] kernels are interpreted only: {}\n", reason);
     return machine;
   }
-  machine.run = [device, target = machine.target](const auto& workload, const auto& schedule, auto tolerance) {
-    return RunOn(*device, target, workload, schedule, tolerance);
+  machine.run = [device, target = machine.target](const auto& workload, const auto& schedule, auto tolerance,
+                                                  const auto& sizes) {
+    return RunOn(*device, target, workload, schedule, tolerance, sizes);
   };
   return machine;
 }

@@ -3,7 +3,12 @@
 //
 // The grower computes every new value on one draw of the inputs. It refuses a node if the operator refuses it or if the
 // result cannot be compared between rounded computations. Such results are too large, NaN, or jump (to a neighbouring
-// integer, say) although inputs are known only up to rounding. Start with Grow.
+// integer, say) although inputs are known only up to rounding.
+//
+// A graph may have open sizes. Recipes see the shapes of one example, in which every open size is a prime number that
+// other extents are not multiples of, unless by chance. A number in a shape or a list of numbers that is a multiple of
+// the prime stands for the multiple of the open size. Every value is also computed at the smallest and the largest
+// sizes, and its shape there must be the one that the open shape gives. Start with Grow.
 #ifndef HONE_TESTS_FUZZ_GROWER_H_
 #define HONE_TESTS_FUZZ_GROWER_H_
 
@@ -35,7 +40,10 @@ enum class Effect : uint8_t {
 
 class Grower {
  public:
-  explicit Grower(uint64_t seed) : random_(seed) {}
+  // open: the graph gets one to three open sizes.
+  explicit Grower(uint64_t seed, bool open = false);
+
+  bool HasOpenSizes() const { return !examples_.empty(); }
 
   // --- Draws.
   int64_t Below(int64_t n) { return random_.Below(n); }
@@ -54,8 +62,11 @@ class Grower {
   double Real(double low, double high) { return low + (high - low) * random_.Uniform(); }
 
   // --- Values.
-  const TensorType& TypeOf(ValueId id) const { return graph_.values[static_cast<size_t>(id)].type; }
+  // The type in the example, whose shape is fixed.
+  const TensorType& TypeOf(ValueId id) const { return computed_[0].graph.values[static_cast<size_t>(id)].type; }
   Ints ShapeOf(ValueId id) const { return ir::Values(TypeOf(id).shape); }
+  // The smallest extents.
+  Ints LeastShapeOf(ValueId id) const;
   int64_t RankOf(ValueId id) const { return static_cast<int64_t>(ShapeOf(id).size()); }
   // Returns a random value for which `passes` holds, later ones more often; kAbsent if there is none.
   ValueId Pick(const std::function<bool(ValueId id)>& passes);
@@ -88,16 +99,32 @@ class Grower {
   graph::Graph Finish();
 
  private:
-  ValueId Add(std::string_view hint, const TensorType& type, graph::TensorData data, bool constant, bool exact);
+  // The graph with numbers for its open sizes, all values with data.
+  struct Computed {
+    std::map<std::string, ir::Size, std::less<>> sizes;
+    graph::Graph graph;
+  };
+  void DrawSizes();
+  // The size that the number stands for.
+  ir::Size AsSize(int64_t number) const;
+  ir::Shape AsShape(const Ints& shape) const;
+  static TensorType At(const TensorType& type, const Computed& computed);
+  // Adds a fixed constant, or an input.
+  ValueId Add(std::string_view hint, const TensorType& type, graph::TensorData data);
+  ValueId AddInput(const TensorType& type);
+  // Whether the values are results of the type, at their sizes.
+  bool HaveTypes(const std::vector<graph::Constant>& values, const std::vector<TensorType>& types,
+                 const Computed& computed);
   bool Acceptable(const graph::Node& node, Effect effect, const std::vector<TensorType>& types) const;
   bool ExactInputs(const graph::Node& node) const;
   std::vector<ValueId> Refused(const absl::Status& why);
 
   Random random_;
   graph::Graph graph_;
-  graph::Graph computed_;       // the values of graph_, all with data
-  std::vector<bool> exact_;     // per value: equal to the bit however it is computed
-  std::vector<bool> pickable_;  // per value: Pick may return it
+  std::vector<int64_t> examples_;   // per open size of graph_: its number in the example
+  std::vector<Computed> computed_;  // the values of graph_: in the example and, with open sizes, at both ends
+  std::vector<bool> exact_;         // per value: equal to the bit however it is computed
+  std::vector<bool> pickable_;      // per value: Pick may return it
   absl::Status fault_;
 };
 

@@ -43,6 +43,10 @@ Ints OtherShape(Grower& g, const TensorType& type) {
 void Reshape(Grower& g) {
   const ValueId x = g.PickAny();
   Ints shape = OtherShape(g, g.TypeOf(x));
+  if (g.HasOpenSizes()) {  // a size of 0 would mean the input's dimension
+    g.Grow("Reshape", {x, g.Numbers(shape)}, Effect::kMoves, {{"allowzero", int64_t{1}}});
+    return;
+  }
   if (g.OneIn(3)) shape[static_cast<size_t>(g.Below(static_cast<int64_t>(shape.size())))] = -1;
   g.Grow("Reshape", {x, g.Numbers(shape)}, Effect::kMoves);
 }
@@ -144,7 +148,7 @@ void Tile(Grower& g) {
   g.Grow("Tile", {x, g.Numbers(repeats)}, Effect::kMoves);
 }
 
-// Returns indices of this shape into an axis; negative ones count from the end.
+// Returns indices of this shape into an axis with at least `extent` elements; negative ones count from the end.
 ValueId Indices(Grower& g, const Ints& shape, int64_t extent) {
   if (g.OneIn(4)) return g.Operand(DType::kInt64, shape);
   return g.Constant(g.OneIn(2) ? DType::kInt64 : DType::kInt32, shape, static_cast<double>(-extent),
@@ -155,16 +159,18 @@ void Gather(Grower& g) {
   const ValueId x = g.PickAny(1);
   if (x == kAbsent) return;
   const int64_t axis = AxisOf(g, x);
-  Ints shape = g.ShapeOf(x);
-  g.Grow("Gather", {x, Indices(g, g.Shape(0, 2), At(shape, axis))}, Effect::kMoves, {{"axis", axis}});
+  Ints least = g.LeastShapeOf(x);
+  if (At(least, axis) == 0) return;
+  g.Grow("Gather", {x, Indices(g, g.Shape(0, 2), At(least, axis))}, Effect::kMoves, {{"axis", axis}});
 }
 
 void GatherElements(Grower& g) {
   const ValueId x = g.PickAny(1);
   if (x == kAbsent) return;
   const int64_t axis = AxisOf(g, x);
-  Ints shape = g.ShapeOf(x);
-  const int64_t extent = At(shape, axis);
+  Ints shape = g.ShapeOf(x), least = g.LeastShapeOf(x);
+  const int64_t extent = At(least, axis);
+  if (extent == 0) return;
   At(shape, axis) = g.Between(1, 5);
   g.Grow("GatherElements", {x, Indices(g, shape, extent)}, Effect::kMoves, {{"axis", axis}});
 }
@@ -181,8 +187,9 @@ void ScatterElements(Grower& g) {
   const ValueId x = g.PickAny(1);
   if (x == kAbsent) return;
   const int64_t axis = AxisOf(g, x);
-  Ints shape = g.ShapeOf(x);
-  const int64_t extent = At(shape, axis);
+  Ints shape = g.ShapeOf(x), least = g.LeastShapeOf(x);
+  const int64_t extent = At(least, axis);
+  if (extent == 0) return;
   At(shape, axis) = g.Between(1, 4);
   g.Grow("ScatterElements", {x, Indices(g, shape, extent), g.Operand(g.TypeOf(x).dtype, shape)}, Effect::kMoves,
          {{"axis", axis}});

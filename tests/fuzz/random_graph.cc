@@ -29,14 +29,14 @@ const Recipe& Draw(Grower& grower, const std::vector<Recipe>& recipes) {
 
 }  // namespace
 
-absl::StatusOr<graph::Graph> MakeRandomGraph(uint64_t seed) {
+absl::StatusOr<graph::Graph> MakeRandomGraph(uint64_t seed, bool open) {
   using ir::DType;
   constexpr DType kFirst[] = {DType::kFloat32, DType::kFloat32, DType::kFloat32, DType::kFloat32,
                               DType::kFloat32, DType::kFloat32, DType::kFloat16, DType::kFloat64};
   constexpr DType kOthers[] = {DType::kFloat32, DType::kInt32, DType::kInt64, DType::kBool,
                                DType::kFloat16, DType::kInt8,  DType::kUInt8, DType::kBFloat16};
   const std::vector<Recipe> recipes = AllRecipes();
-  Grower grower(seed);
+  Grower grower(seed, open);
   grower.Input(grower.OneOf(kFirst), grower.Shape(1, 4));
   if (grower.OneIn(2)) grower.Input(grower.OneOf(kOthers), grower.Shape(0, 4));
   const auto wanted = static_cast<size_t>(grower.Between(5, 15));

@@ -32,13 +32,16 @@ absl::Status RunOne(const ptx::Program& program, const std::string& name, ptx::L
   return status.ok() ? status : absl::InternalError(status.message());
 }
 
+// values: what numbers of groups follow from.
 absl::Status RunAll(const std::vector<KernelLaunch>& launches, const ptx::Program& program,
-                    std::vector<Guarded>& buffers) {
+                    std::span<const int64_t> values, std::vector<Guarded>& buffers) {
   for (const KernelLaunch& launch : launches) {
+    const int64_t groups = launch.GroupsFor(values);
+    if (groups == 0) continue;
     std::vector<std::span<std::byte>> arguments;
     for (const uint32_t argument : launch.arguments) arguments.push_back(buffers[argument].span());
     HONE_RETURN_IF_ERROR(RunOne(program, launch.function,
-                                {.groups = static_cast<uint32_t>(launch.groups),
+                                {.groups = static_cast<uint32_t>(groups),
                                  .lanes = static_cast<uint32_t>(launch.lanes),
                                  .shared_bytes = static_cast<uint64_t>(launch.shared_bytes)},
                                 arguments));
@@ -46,26 +49,46 @@ absl::Status RunAll(const std::vector<KernelLaunch>& launches, const ptx::Progra
   return absl::OkStatus();
 }
 
+absl::Status RunAtSizes(const ir::Workload& workload, const KernelInterface& interface, const ptx::Program& program,
+                        const SizeMap& sizes, Tolerance tolerance) {
+  HONE_ASSIGN_OR_RETURN(Problem problem, MakeProblem(workload, sizes));
+  const std::vector<int64_t> size_values = InOrder(workload, sizes);
+  std::vector<Guarded> buffers;
+  auto output = problem.outputs.begin();
+  for (size_t i = 0; i < interface.buffers.size(); ++i) {
+    const KernelBuffer& buffer = interface.buffers[i];
+    if (i < problem.params.size()) {
+      buffers.push_back(std::move(problem.params[i]));
+    } else if (buffer.role == BufferRole::kOutput) {
+      buffers.push_back(std::move(*output++));
+    } else {
+      buffers.emplace_back(buffer.bytes());
+    }
+    if (buffer.role == BufferRole::kSizes) {
+      std::ranges::copy(std::as_bytes(std::span(size_values)), buffers.back().span().begin());
+    }
+  }
+  HONE_RETURN_IF_ERROR(RunAll(interface.prepare, program, {}, buffers));
+  HONE_RETURN_IF_ERROR(RunAll(interface.main, program, interface.ComputeValues(size_values), buffers));
+  const std::vector<uint32_t> outputs = interface.Of(BufferRole::kOutput);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    HONE_RETURN_IF_ERROR(
+        Compare(*problem.workload.outputs[i], problem.expected[i], buffers[outputs[i]].span(), tolerance));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckOnPtxMachine(const ir::Workload& workload, const schedule::Schedule& schedule,
-                               const target::Target& target, Tolerance tolerance, std::string* ptx) {
-  HONE_ASSIGN_OR_RETURN(Problem problem, MakeProblem(workload));
+                               const target::Target& target, Tolerance tolerance, std::string* ptx,
+                               const std::vector<SizeMap>& sizes) {
   HONE_ASSIGN_OR_RETURN(const codegen::Kernel kernel, codegen::CompileKernel(workload, schedule, target, "kernel"));
   if (ptx != nullptr) *ptx = kernel.code;
   HONE_ASSIGN_OR_RETURN(const ptx::Program program, ptx::Parse(kernel.code));
-  const KernelInterface& interface = kernel.interface;
-  std::vector<int64_t> bytes;
-  for (const KernelBuffer& buffer : interface.buffers) bytes.push_back(buffer.bytes());
-  std::vector<Guarded> buffers = Allocate(bytes);
-  for (size_t i = 0; i < problem.params.size(); ++i) {
-    std::ranges::copy(problem.params[i].span(), buffers[i].span().begin());
-  }
-  HONE_RETURN_IF_ERROR(RunAll(interface.prepare, program, buffers));
-  HONE_RETURN_IF_ERROR(RunAll(interface.main, program, buffers));
-  const std::vector<uint32_t> outputs = interface.Of(BufferRole::kOutput);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    HONE_RETURN_IF_ERROR(Compare(*workload.outputs[i], problem.expected[i], buffers[outputs[i]].span(), tolerance));
+  for (const SizeMap& values : sizes) {
+    const absl::Status status = RunAtSizes(workload, kernel.interface, program, values, tolerance);
+    HONE_RETURN_IF_ERROR(AtSizes(status, values));
   }
   return absl::OkStatus();
 }

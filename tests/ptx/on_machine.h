@@ -14,11 +14,12 @@
 
 namespace hone::tests {
 
-// OK if the outputs of the launches agree with the interpreter. Every buffer is memory of its own, and a launch may
-// only access the buffers that it gets. ptx: if not null, receives the PTX. FailedPrecondition: the schedule cannot be
-// lowered; failures of the run have other codes.
+// OK if the outputs of the launches agree with the interpreter, at each of the sizes. Every buffer is memory of its
+// own, and a launch may only access the buffers that it gets. ptx: if not null, receives the PTX. FailedPrecondition:
+// the schedule cannot be lowered; failures of the run have other codes.
 absl::Status CheckOnPtxMachine(const ir::Workload& workload, const schedule::Schedule& schedule,
-                               const target::Target& target, Tolerance tolerance = {}, std::string* ptx = nullptr);
+                               const target::Target& target, Tolerance tolerance = {}, std::string* ptx = nullptr,
+                               const std::vector<SizeMap>& sizes = kFixedSizes);
 
 // The same for a func with a grid, on random arguments in [0, 100]. Params that the func does not write must not
 // change.

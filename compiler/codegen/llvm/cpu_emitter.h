@@ -42,6 +42,7 @@ class CpuEmitter : public FuncEmitter {
 
   // cpu_vectors.cc
   bool EmitLoopByPattern(const ir::For& loop) override;
+  llvm::Value* EmitConversion(const ir::Cast& cast, double less) override;
   bool HasMaskedAccess(ir::Type type, const ir::Expr& index) override;
   llvm::Value* EmitMasked(const ir::Expr& mask, ir::Type type,
                           const std::function<llvm::Value*(llvm::Value*)>& access) override;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector code of CPUs: masked and strided accesses, and reductions over the elements of one vector.
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/CodeGen/TargetSubtargetInfo.h>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <numeric>
@@ -83,6 +86,28 @@ bool CpuEmitter::EmitLoopByPattern(const ir::For& loop) {
            store->buffer.get());
   ForgetValues();
   return true;
+}
+
+// Numbers of 4 bits index a table of 16 floats in a vector register. The instruction uses the low 4 bits of each
+// element only, so that it replaces a mask, a conversion and a subtraction.
+llvm::Value* CpuEmitter::EmitConversion(const ir::Cast& cast, double less) {
+  constexpr unsigned kEntries = 16;
+  const ir::Binary* low = cast.value.As<ir::Binary>();
+  const ir::Broadcast* mask = low != nullptr ? low->b.As<ir::Broadcast>() : nullptr;
+  if (mask == nullptr || low->op != ir::BinaryOp::kAnd || ir::ConstantValue(mask->value) != kEntries - 1)
+    return nullptr;
+  const ir::DType from = cast.value.type().dtype;
+  if (cast.type != ir::Type{ir::DType::kFloat32, kEntries} ||
+      (from != ir::DType::kInt32 && from != ir::DType::kUInt32)) {
+    return nullptr;
+  }
+  if (!machine_.getTargetTriple().isX86() || !machine_.getSubtargetImpl(*function_)->checkFeatures("+avx512f")) {
+    return nullptr;
+  }
+  std::vector<float> table(kEntries);
+  for (unsigned i = 0; i < kEntries; ++i) table[i] = static_cast<float>(i) - static_cast<float>(less);
+  return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
+                                  {llvm::ConstantDataVector::get(context_, table), EmitExpr(low->a)});
 }
 
 // Whether one instruction moves the wanted elements of such a vector. Otherwise LLVM tests each element and moves it

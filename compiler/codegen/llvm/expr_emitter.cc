@@ -62,7 +62,10 @@ llvm::Value* ExprEmitter::EmitNode(const ir::Expr& e) {
         HONE_CHECK(it != variables_.end());
         return it->second;
       },
-      [&](const ir::Cast& c) { return EmitCast(builder_, EmitExpr(c.value), c.value.type(), c.type); },
+      [&](const ir::Cast& c) {
+        llvm::Value* const cheaper = EmitConversion(c, 0);
+        return cheaper != nullptr ? cheaper : EmitCast(builder_, EmitExpr(c.value), c.value.type(), c.type);
+      },
       [&](const ir::Unary& u) { return EmitUnary(builder_, u.op, u.a.type().dtype, EmitExpr(u.a)); },
       [&](const ir::Binary& b) { return EmitBinary(e, b); }, [&](const ir::Select& s) { return EmitSelect(s); },
       [&](const ir::Load& l) { return EmitLoad(l); }, [&](const ir::Call& c) { return EmitCall(c); },
@@ -76,6 +79,12 @@ llvm::Value* ExprEmitter::EmitNode(const ir::Expr& e) {
 
 llvm::Value* ExprEmitter::EmitBinary(const ir::Expr& e, const ir::Binary& binary) {
   if (llvm::Value* cheaper = EmitIndexBinary(e, binary)) return cheaper;
+  if (const ir::Cast* cast = binary.a.As<ir::Cast>(); cast != nullptr && binary.op == ir::BinaryOp::kSub) {
+    const ir::Broadcast* same = binary.b.As<ir::Broadcast>();
+    const ir::FloatImm* less = same != nullptr ? same->value.As<ir::FloatImm>() : nullptr;
+    llvm::Value* const cheaper = less != nullptr ? EmitConversion(*cast, less->value) : nullptr;
+    if (cheaper != nullptr) return cheaper;
+  }
   llvm::Value* a = EmitExpr(binary.a);
   llvm::Value* b = EmitExpr(binary.b);
   if (binary.op == ir::BinaryOp::kMin || binary.op == ir::BinaryOp::kMax) return EmitMinMax(binary, a, b);

@@ -76,6 +76,8 @@ class ExprEmitter {
   // What machines differ in.
 
   // Index arithmetic in a cheaper form; null: as any other integer arithmetic.
+  // What a cast to f32, less a constant, is by a cheaper way than in general; null if there is none.
+  virtual llvm::Value* EmitConversion(const ir::Cast& /*cast*/, double /*less*/) { return nullptr; }
   virtual llvm::Value* EmitIndexBinary(const ir::Expr& /*e*/, const ir::Binary& /*binary*/) { return nullptr; }
   // C's fmod. The default needs no C library.
   virtual llvm::Value* EmitFloatMod(llvm::Value* a, llvm::Value* b) { return EmitWideFmod(builder_, a, b); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op.h"
 #include "compiler/graph/ops/vocabulary.h"
@@ -172,6 +173,18 @@ ValueId Decomposition::ShapeOf(ValueId x, int64_t first, int64_t count) {
 ValueId Decomposition::Positions(ValueId x, int64_t axis) {
   const ValueId count = Squeeze(ShapeOf(x, AxisFromFront(axis, Rank(x)), 1), {0});
   return Op("Range", {Number(ir::DType::kInt64, 0), count, Number(ir::DType::kInt64, 1)});
+}
+
+ir::Size Decomposition::ReadSize(ValueId count, const ir::Size& max) {
+  if (!status_.ok()) return 1;
+  const ir::OpenSize size{writer_.unique(fmt::format("{}.count", node_.name)), 0, max.max()};
+  writer_.graph.sizes.push_back(size);
+  Op("ReadSize", {Reshape(count, {})}, {{"sizes", std::vector<std::string>{size.name}}}, kControlDomain);
+  return ir::Size::Open(size);
+}
+
+ValueId Decomposition::SizeList(const ir::Shape& sizes) {
+  return status_.ok() ? AddSizes(writer_.graph, "shape", sizes) : kAbsent;
 }
 
 }  // namespace hone::graph::decompose

@@ -34,6 +34,8 @@ struct GraphWriter {
   std::function<absl::StatusOr<Values>(Node node)> add;
   // Computes the value if it is a constant whose data has not been computed yet, else does nothing.
   std::function<absl::Status(ValueId value)> compute;
+  // Makes a name that no value and no open size of the model has.
+  std::function<std::string(const std::string& name)> unique;
 };
 
 class Decomposition {
@@ -117,6 +119,9 @@ class Decomposition {
   ValueId Positions(ValueId x, int64_t axis);
   // Returns x broadcast to the shape that consists of these parts (i64 lists).
   ValueId Expand(ValueId x, Values shape_parts) { return Op("Expand", {x, Concat(std::move(shape_parts), 0)}); }
+  // A size that a run computes: `count`, one i64, which is 0 to max.max(). Tensors may have it in their shapes.
+  ir::Size ReadSize(ValueId count, const ir::Size& max);
+  ValueId SizeList(const ir::Shape& sizes);  // i64[n]
   // condition ? a : b
   ValueId Where(ValueId condition, ValueId a, ValueId b) { return Op("Where", {condition, a, b}); }
 

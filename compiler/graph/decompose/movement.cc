@@ -69,25 +69,6 @@ absl::StatusOr<Values> UnfoldTensor(Decomposition& b) {
   return Values{b.Transpose(b.Op("Gather", {x, indices}, {{"axis", dim}}), order)};
 }
 
-// Outputs: the different elements in the order in which they occur, the place of each element among them, their counts.
-absl::StatusOr<Values> Unique(Decomposition& b) {
-  const std::optional<std::vector<double>> elements = b.Known(b.Input(0));
-  if (!elements) return Unsupported("the number of different elements depends on the data, which is not supported");
-  std::vector<double> found, places, counts;
-  for (const double element : *elements) {
-    const auto at = std::find(found.begin(), found.end(), element);
-    places.push_back(static_cast<double>(at - found.begin()));
-    if (at == found.end()) {
-      found.push_back(element);
-      counts.push_back(0);
-    }
-    ++counts[static_cast<size_t>(places.back())];
-  }
-  const int64_t different = static_cast<int64_t>(found.size()), all = static_cast<int64_t>(places.size());
-  return Values{b.Tensor(b.ElementType(b.Input(0)), {different}, found), b.Tensor(DType::kInt64, {all}, places),
-                b.Tensor(DType::kInt64, {different}, counts)};
-}
-
 absl::StatusOr<Values> GridSample(Decomposition& b) {
   return Values{b.Op("GridSample", {b.Input(0), b.Input(1)},
                      {{"align_corners", b.Int("align_corners", 0)},
@@ -208,7 +189,6 @@ constexpr Row kMovementRows[] = {
     {"TorchEmbedding", TorchEmbedding, 2},
     {"Trilu", Trilu, 1, 14},
     {"UnfoldTensor", UnfoldTensor},
-    {"Unique", Unique, 1, 11},
 };
 
 }  // namespace

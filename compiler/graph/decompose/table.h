@@ -49,29 +49,31 @@ const Row* FindRow(std::string_view domain, std::string_view name, int64_t onnx_
 absl::StatusOr<Values> Decompose(const Row& row, const Node& node, const GraphWriter& writer);
 
 // One function per family, defined in the file that the comment names. The spans point to static tables.
-std::span<const Row> ActivationRows();         // activation.cc: Gelu and its relatives
-std::span<const Row> AttentionRows();          // attention.cc: Attention, MultiHeadAttention, packed forms
-std::span<const Row> BlockedChannelRows();     // convolution.cc: domain com.microsoft.nchwc, refused
-std::span<const Row> ConvolutionRows();        // convolution.cc: FusedConv, channels last
-std::span<const Row> GroupQueryRows();         // group_query_attention.cc: GroupQueryAttention
-std::span<const Row> MicrosoftFunctionRows();  // onnx_functions.cc: operators that ONNX has taken over
-std::span<const Row> MlFeatureRows();          // ml_features.cc: domain ai.onnx.ml, Scaler, LabelEncoder, ...
-std::span<const Row> MlLinearRows();           // ml_linear.cc: domain ai.onnx.ml, linear models and SVMs
-std::span<const Row> MlTreeRows();             // ml_trees.cc: domain ai.onnx.ml, TreeEnsemble*
-std::span<const Row> MovementRows();           // movement.cc: elements moved, selected or added; dropout
-std::span<const Row> NormRows();               // norm.cc: layer, group and root-mean-square normalization
-std::span<const Row> OwnOperatorRows();        // own_operators.cc: those with tensor expressions of their own (ops/)
-std::span<const Row> ProductRows();            // product.cc: FusedMatMul, FusedGemm and their relatives
-std::span<const Row> QonnxRows();              // quantizers.cc: domains of qonnx, finn and brevitas
-std::span<const Row> QuantizedProductRows();   // quantized_product.cc: QGemm, DynamicQuantizeMatMul, ...
-std::span<const Row> QuantizedRows();          // quantized.cc: QLinearAdd, QLinearConcat, QLinearAveragePool, ...
-std::span<const Row> RequantRows();            // quantizers.cc: RequantShift
-std::span<const Row> RotaryRows();             // rotary.cc: rotary embeddings
-std::span<const Row> SignalRows();             // signal.cc: Fourier transforms, complex products
+std::span<const Row> ActivationRows();          // activation.cc: Gelu and its relatives
+std::span<const Row> AttentionRows();           // attention.cc: Attention, MultiHeadAttention, packed forms
+std::span<const Row> BlockedChannelRows();      // convolution.cc: domain com.microsoft.nchwc, refused
+std::span<const Row> ConvolutionRows();         // convolution.cc: FusedConv, channels last
+std::span<const Row> GroupQueryRows();          // group_query_attention.cc: GroupQueryAttention
+std::span<const Row> MicrosoftFunctionRows();   // onnx_functions.cc: operators that ONNX has taken over
+std::span<const Row> MicrosoftSelectionRows();  // selection.cc: Unique
+std::span<const Row> MlFeatureRows();           // ml_features.cc: domain ai.onnx.ml, Scaler, LabelEncoder, ...
+std::span<const Row> MlLinearRows();            // ml_linear.cc: domain ai.onnx.ml, linear models and SVMs
+std::span<const Row> MlTreeRows();              // ml_trees.cc: domain ai.onnx.ml, TreeEnsemble*
+std::span<const Row> MovementRows();            // movement.cc: elements moved, selected or added; dropout
+std::span<const Row> NormRows();                // norm.cc: layer, group and root-mean-square normalization
+std::span<const Row> OwnOperatorRows();         // own_operators.cc: those with tensor expressions of their own (ops/)
+std::span<const Row> ProductRows();             // product.cc: FusedMatMul, FusedGemm and their relatives
+std::span<const Row> QonnxRows();               // quantizers.cc: domains of qonnx, finn and brevitas
+std::span<const Row> QuantizedProductRows();    // quantized_product.cc: QGemm, DynamicQuantizeMatMul, ...
+std::span<const Row> QuantizedRows();           // quantized.cc: QLinearAdd, QLinearConcat, QLinearAveragePool, ...
+std::span<const Row> RequantRows();             // quantizers.cc: RequantShift
+std::span<const Row> RotaryRows();              // rotary.cc: rotary embeddings
+std::span<const Row> SignalRows();              // signal.cc: Fourier transforms, complex products
 
 // Operators of ONNX's own set:
 std::span<const Row> OnnxAttentionRows();  // onnx_attention.cc: Attention
 std::span<const Row> OnnxFunctionRows();   // onnx_functions.cc: CausalConvWithState, SwiGLU
+std::span<const Row> SelectionRows();      // selection.cc: NonZero, Compress, Unique
 
 }  // namespace hone::graph::decompose
 

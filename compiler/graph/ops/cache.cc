@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches of keys and values: TensorScatter, which writes new positions into a cache.
 #include <algorithm>
+#include <optional>
 
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
@@ -67,8 +70,17 @@ void WriteIndexRange(const OpArgs& args, size_t input, double* low, double* high
   *high = static_cast<double>(std::max<int64_t>((args.inputs[0]->shape[a] - args.inputs[1]->shape[a]).min(), 0));
 }
 
+// Nothing if positions wrap around.
+std::optional<WrittenRows> RowsOfUpdate(const Graph& graph, const Node& node) {
+  if (StringAttribute(node, "mode", "linear") != "linear") return std::nullopt;
+  const size_t rank = graph.values[node.inputs[0]].type.shape.size();
+  return WrittenRows{.rows = node.inputs[1],
+                     .starts = HasInput(node, 2) ? node.inputs[2] : kAbsent,
+                     .axis = AxisFromFront(IntAttribute(node, "axis", -2), rank)};
+}
+
 constexpr OpDef kCacheOps[] = {
-    {"TensorScatter", Checked<TensorScatter, 2>, {}, WriteIndexRange},
+    {"TensorScatter", Checked<TensorScatter, 2>, {.writes_rows = RowsOfUpdate}, WriteIndexRange},
 };
 
 }  // namespace

@@ -46,6 +46,7 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", WarpOps()},
       OpFamily{"hone", MultiplyAddOps()},
       OpFamily{"hone", TreeOps()},
+      OpFamily{"hone", PlaceOps()},
   };
   return kFamilies;
 }

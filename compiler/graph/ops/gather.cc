@@ -190,7 +190,8 @@ void LengthRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 1) return;
   const size_t time = args.Int("time_axis", 0) == 0 ? 0 : 1;
   *low = 1;
-  *high = static_cast<double>(Rank(args.inputs[0]) > time ? args.inputs[0]->shape[time].max() : 1);
+  const int64_t longest = Rank(args.inputs[0]) > time ? args.inputs[0]->shape[time].max() : 1;
+  *high = static_cast<double>(std::max<int64_t>(1, longest));  // also of nothing
 }
 
 constexpr OpDef kGatherOps[] = {

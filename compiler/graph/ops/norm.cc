@@ -65,12 +65,17 @@ Buffer EmitShift(StageBuilder& builder, const Buffer& x, const Dims& axes, DType
   for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
   return Map(builder, "shift", work, std::move(shape), [&](Indices i) {
     Exprs middle = Own(i);
+    Expr has_elements;  // undefined: it has
     for (int64_t axis : axes) {
       const Size& extent = x->shape[static_cast<size_t>(axis)];
       if (extent == 0) return Number(work, 0);
       middle[static_cast<size_t>(axis)] = Expr(extent / 2);
+      if (AlwaysLess(0, extent)) continue;
+      const Expr has_some = Expr(0) < Expr(extent);
+      has_elements = has_elements.defined() ? has_elements && has_some : has_some;
     }
-    return ReadAs(work, x, std::move(middle));
+    const Expr value = ReadAs(work, x, std::move(middle));
+    return has_elements.defined() ? MakeSelect(has_elements, value, Number(work, 0)) : value;
   });
 }
 

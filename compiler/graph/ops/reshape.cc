@@ -116,6 +116,13 @@ OpResult Squeeze(const OpArgs& args, StageBuilder& builder) {
     const bool named = Contains(axes, static_cast<int64_t>(d));
     if (named && from[d] != 1)
       return Malformed(fmt::format("dimension {} is {}, not 1; it cannot be removed", d, from[d]));
+    if (all && !from[d].IsFixed() && from[d].min() <= 1) {
+      return Unsupported(
+          fmt::format("without axes, and dimension {} ({}) may be 1: whether it is removed is known only at run time; "
+                      "name the axes, "
+                      "or give the dimension a range from 2 on with --shape",
+                      d, from[d]));
+    }
     if (!named && !(all && from[d] == 1)) shape.push_back(from[d]);
   }
   return ReshapeTo(args, builder, std::move(shape));

@@ -142,10 +142,33 @@ absl::StatusOr<ValueId> FlattenMatMul(Graph& graph, const Node& node) {
   return AddReshape(graph, product, output);
 }
 
+// MatMulNBits as rows x K. Its scales and zero points become a matrix with one row per column of the result, so that
+// they can be packed like the weights.
+absl::StatusOr<ValueId> FlattenMatMulNBits(Graph& graph, const Node& node) {
+  const ir::Shape x = graph.values[node.inputs[0]].type.shape;
+  const ir::Size outputs = IntAttribute(node, "N", 0);
+  std::vector<ValueId> inputs = node.inputs;
+  for (const size_t i : {size_t{2}, size_t{3}}) {
+    if (!HasInput(node, i) || outputs == 0) continue;
+    const ir::Size elements = ir::Product(graph.values[inputs[i]].type.shape);
+    if (!Divides(outputs, elements)) continue;
+    HONE_ASSIGN_OR_RETURN(inputs[i],
+                          AddReshape(graph, inputs[i], ir::Shape{outputs, ExactQuotient(elements, outputs)}));
+  }
+  if (x.size() < 3 && inputs == node.inputs) return kAbsent;
+  const ir::Shape output = graph.values[node.outputs[0]].type.shape;
+  if (x.size() >= 3) {
+    HONE_ASSIGN_OR_RETURN(inputs[0], AddReshape(graph, inputs[0], Rows(x, x.back())));
+  }
+  HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, node.op, inputs, node.attributes, node.domain));
+  return AddReshape(graph, product, output);
+}
+
 absl::StatusOr<ValueId> LowerMatMul(Graph& graph, const UseDefView& view, const Node& node) {
   if (Is(node, "Gemm")) return LowerGemm(graph, node);
   if (Is(node, "Conv")) return LowerConv(graph, view, node);
   if (Is(node, "MatMul")) return FlattenMatMul(graph, node);
+  if (node.domain == "com.microsoft" && node.op == "MatMulNBits") return FlattenMatMulNBits(graph, node);
   return kAbsent;
 }
 

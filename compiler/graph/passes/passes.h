@@ -81,7 +81,8 @@ absl::Status LowerGroupedConvs(Graph& graph);
 //
 // Gemm with constant weights becomes MatMul and Add. A 1x1 convolution (constant weights, stride 1, no padding, one
 // group) and a MatMul of more than two dimensions with a constant matrix become Reshape, MatMul, Add if there is a
-// bias, and Reshape. A 1x1 convolution after a depthwise convolution with channels last gets no Reshapes, so that one
+// bias, and Reshape. So does MatMulNBits, whose scales and zero points become matrices with one row per column of the
+// result. A 1x1 convolution after a depthwise convolution with channels last gets no Reshapes, so that one
 // kernel can compute both (fuse.h).
 absl::Status LowerMatMuls(Graph& graph);
 

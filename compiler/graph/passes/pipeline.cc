@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/passes/pipeline.h"
 
+#include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/passes/passes.h"
 #include "spdlog/spdlog.h"
 
@@ -46,6 +48,10 @@ absl::Status LogPass(const PassRun& run, const Graph& graph) {
 std::span<const Pass<Graph>> GraphPasses() { return kPasses; }
 
 absl::Status RunPasses(Graph& graph, PassOptions<Graph> options) {
+  HONE_RETURN_IF_ERROR(ChangeBodies(graph, [&](Graph& body) {
+    body.target = graph.target;
+    return RunPasses(body, options);
+  }));
   if (!options.after) options.after = LogPass;
   options.producer = "import";
   return hone::RunPasses<Graph>(kPasses, graph, options);

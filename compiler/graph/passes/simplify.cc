@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
@@ -188,6 +189,7 @@ void DropUnusedOutputs(Graph& graph) {
 absl::Status DropCopies(Graph& graph) {
   std::map<ValueId, ValueId> replacements;
   for (const Node& node : graph.nodes) {
+    if (IsControlFlow(node)) continue;
     HONE_ASSIGN_OR_RETURN(const EmittedNode emitted, EmitNode(graph, node));
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const auto input = std::find(emitted.inputs.begin(), emitted.inputs.end(), emitted.outputs[k]);

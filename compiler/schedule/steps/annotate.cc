@@ -58,7 +58,7 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
   if (loop.reduce) {
     if (absl::Status status = CheckLaneReduceLoop(nest, position, kind); !status.ok()) return status;
   }
-  if (loop.extent.As<ir::IntImm>() == nullptr) {
+  if (!state.IterationsOf(loop).has_value()) {
     return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop.name));
   }
   const bool shared = !nest.IsTopLevel() && (ir::IsShared(nest.storage.scope) || loop.reduce);

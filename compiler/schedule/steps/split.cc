@@ -34,17 +34,25 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
 
 namespace {
 
-// The tiles of a loop over an open size that may be shorter than a tile. Then tiles have one iteration each. Otherwise
-// the last tile overlaps the one before it. Peel makes a version of the code for each case.
+// Larger tiles hold other tiles, whose versions would multiply: they have the full length or one iteration.
+constexpr int64_t kHalvedTileMax = 16;
+
+// The tiles of a loop over an open size that may be shorter than a tile. Then tiles have half as many iterations, or a
+// quarter, and so on: the most that the loop has. The last tile overlaps the one before it. Peel makes a version of the
+// code for each length.
 struct ShiftedTiles {
   ir::Size length, count;
   ir::Expr start;  // in terms of the loop over tiles
 };
 
 ShiftedTiles MakeShiftedTiles(const ir::Size& size, int64_t factor, const std::string& outer) {
-  const ir::Size is_long = Min(FloorDiv(size, factor), 1);  // 1 or 0
   ShiftedTiles tiles;
-  tiles.length = is_long * (factor - 1) + 1;
+  tiles.length = 1;
+  for (int64_t length = factor; length > 1;) {
+    const int64_t shorter = factor > kHalvedTileMax ? 1 : (length + 1) / 2;
+    tiles.length += Min(FloorDiv(size, length), 1) * (length - shorter);  // the minimum is 1 or 0
+    length = shorter;
+  }
   tiles.count = CeilDiv(size, tiles.length);
   tiles.start = ir::Min(ir::MakeVar(outer) * ir::Expr(tiles.length), ir::Expr(size - tiles.length));
   return tiles;
@@ -81,7 +89,7 @@ absl::Status Apply(const Split& step, State& state) {
         if (most.min() < factor) {
           const ShiftedTiles shifted = MakeShiftedTiles(most, factor, outer.name);
           outer.extent = ir::Expr(shifted.count);
-          outer.max_extent = std::max(outer.max_extent, factor - 1);
+          outer.max_extent = std::max(outer.max_extent, factor > kHalvedTileMax ? factor - 1 : 2);
           inner.extent = ir::Expr(shifted.length);
           start = shifted.start;
         } else {

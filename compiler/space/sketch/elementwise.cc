@@ -42,7 +42,7 @@ std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   int64_t copies = 1;
   for (size_t d = 0; d + 1 < stage.axes.size(); ++d) {
     const ir::Axis& axis = stage.axes[d];
-    if (axis.extent.max() < 2 || copies * axis.extent.max() > kUnrolledCopiesMax) continue;
+    if (!axis.extent.IsFixed() || axis.extent.max() < 2 || copies * axis.extent.max() > kUnrolledCopiesMax) continue;
     bool divided = false;
     ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
       const ir::Binary* b = e.As<ir::Binary>();

@@ -54,7 +54,8 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))),
                                           PowerOf2Ceil(axis.extent.max()));
   if (width <= 1) {  // one result: unroll the reduction of the last few partial results
-    if (s.reduce_axes.size() != 1 || s.reduce_axes[0].extent.max() > kUnrolledOpsMax) return absl::OkStatus();
+    if (s.reduce_axes.size() != 1 || !s.reduce_axes[0].extent.IsFixed()) return absl::OkStatus();
+    if (s.reduce_axes[0].extent.max() > kUnrolledOpsMax) return absl::OkStatus();
     return sketch.Do(schedule::Annotate{s.reduce_axes[0].name, ir::LoopKind::kUnrolled});
   }
   std::vector<std::string> reduce;

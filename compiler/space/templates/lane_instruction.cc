@@ -100,7 +100,10 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
     if (entry.lanes % target.hierarchy.lane_width != 0 || entry.sum != stage.buffer->dtype) continue;
     const bool window = std::ranges::any_of(
         stage.reduce_axes, [&](const ir::Axis& axis) { return axis.name != step && axis.extent.max() > 1; });
-    if (entry.is_async && window) continue;
+    // Its tiles must divide their axes.
+    const auto is_open = [](const ir::Axis& axis) { return !axis.extent.IsFixed(); };
+    const bool open = std::ranges::any_of(stage.axes, is_open) || std::ranges::any_of(stage.reduce_axes, is_open);
+    if (entry.is_async && (window || open)) continue;
     const auto factors = schedule::FindFactors(stage.value, entry);
     const bool whole = Divides(ir::kLanesOfRow * entry.n, extent_of(stage.axes, vector));
     if (!factors.ok() || !Divides(entry.k, extent_of(stage.reduce_axes, step)) || (entry.is_async && !whole)) continue;

@@ -45,7 +45,8 @@ int64_t ChooseSharing(const LaneProblem& p, ir::TensorInstruction instruction, L
   const bool packed = std::ranges::all_of(LoadsOf(p.sums), [&](const ir::Load& load) {
     return !p.VariesAlongColumns(load) || p.IsFixed(load) || IsPackedBefore(p, load, entry);
   });
-  if (!packed) return 1;
+  // Groups that share must come in whole clusters, which open sizes do not promise.
+  if (!packed || !p.state.sizes.empty()) return 1;
   std::map<int64_t, LaneShapes> with = {{1, *shapes}};
   std::vector<int64_t> counts = {1};
   for (int64_t n = 2; n <= p.target.hierarchy.sharing_groups; n *= 2) {

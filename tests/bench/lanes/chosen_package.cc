@@ -65,7 +65,7 @@ absl::Status Write(const std::string& model, const std::string& out, const std::
   options.lookup = [&](const std::string& digest) {
     return std::vector<package::RecordedSchedule>{{schedules.at(digest), "chosen"}};
   };
-  return package::CompileModel(model, {}, {&options, 1}, out).status();
+  return package::CompileModel(model, graph::ImportOptions{}, {&options, 1}, out).status();
 }
 
 }  // namespace

@@ -2,12 +2,17 @@
 // Models with open dimensions: compiled once, run at many sizes through the C interface, and compared at each size with
 // the interpreter, which gets the same model with fixed shapes.
 //
-// Large and small sizes alternate, so that a value left behind by a larger run would be seen.
+// Large and small sizes alternate, so that a value left behind by a larger run would be seen. The environment variable
+// HONE_TARGET names the target; without it this machine's CPU is the target. Tests of a device are skipped where it is
+// missing. HONE_RUN_THERE is the command of hone-run for a target that this process cannot run, such as an emulated
+// CPU; then only outputs are compared.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -24,6 +29,7 @@
 #include "compiler/target/host.h"
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/hone.h"
+#include "drivers/lane_drivers.h"
 #include "tests/conformance/onnx/compare_tensors.h"
 #include "tests/models/model_builder.h"
 
@@ -48,6 +54,7 @@ struct OpenModel {
   std::map<std::string, std::vector<Dimension>> inputs;
   std::function<void(ModelBuilder&)> build;  // adds the inputs, nodes and outputs
   std::vector<Sizes> sizes;
+  bool has_loops = false;  // which run on CPUs only
 };
 
 void PrintTo(const OpenModel& model, std::ostream* out) { *out << model.name; }
@@ -142,6 +149,85 @@ OpenModel Pyramid() {
            {{"batch", 1}, {"height", 36}, {"width", 20}}}};
 }
 
+// Recurrences over sequences of any length: with fixed shapes they are unrolled, with open ones they are loops.
+OpenModel RecurrentLoops() {
+  return {"recurrent_loops",
+          {{"x", {kLength, kBatch, Fixed(6)}}},
+          [](ModelBuilder& b) {
+            const std::string x = b.Input("x", {40, -1, 6});
+            const auto add = [&](const char* op, int64_t gates, const char* direction, int64_t directions) {
+              const int64_t units = 5;
+              const std::string y = b.Node(
+                  op,
+                  {x, b.Weight({directions, gates * units, 6}, 6), b.Weight({directions, gates * units, units}, units),
+                   b.Uniform({directions, 2 * gates * units}, -0.5, 0.5)},
+                  {{"hidden_size", units}, {"direction", std::string(direction)}});
+              b.last_node().add_output(y + "_last");
+              b.Output(y);
+              b.Output(y + "_last");
+            };
+            add("LSTM", 4, "bidirectional", 2);
+            add("GRU", 3, "reverse", 1);
+            add("RNN", 1, "forward", 1);
+          },
+          {{{"length", 40}, {"batch", 3}},
+           {{"length", 1}, {"batch", 1}},
+           {{"length", 7}, {"batch", 2}},
+           {{"length", 39}, {"batch", 1}}},
+          /*has_loops=*/true};
+}
+
+// Products with weights of 4 bits, of any number of rows.
+OpenModel PackedWeights() {
+  return {"packed_weights",
+          {{"x", {{"rows", {1, 40}}, Fixed(64)}}},
+          [](ModelBuilder& b) {
+            const auto product = [&](const std::string& x, int64_t inputs, int64_t outputs) {
+              const int64_t blocks = inputs / 32;
+              const std::string weights = b.Bytes({outputs, blocks, 16}, onnx::TensorProto::UINT8, 0, 255);
+              const std::string zeros = b.Bytes({outputs * ((blocks + 1) / 2)}, onnx::TensorProto::UINT8, 0, 255);
+              const std::string y =
+                  b.Node("MatMulNBits", {x, weights, b.Uniform({outputs * blocks}, 0.01, 0.03), zeros},
+                         {{"K", inputs}, {"N", outputs}, {"bits", int64_t{4}}, {"block_size", int64_t{32}}});
+              b.last_node().set_domain("com.microsoft");
+              return y;
+            };
+            const std::string x = b.Node("Relu", {product(b.Input("x", {-1, 64}), 64, 96)});
+            b.Output(b.Node("Add", {product(x, 96, 35), b.Uniform({35}, -0.1, 0.1)}));
+          },
+          {{{"rows", 40}}, {{"rows", 1}}, {{"rows", 6}}, {{"rows", 39}}, {{"rows", 2}}, {{"rows", 13}}}};
+}
+
+// Recurrences of 40 steps, which are cut into pieces, for any number of sequences.
+OpenModel Recurrences() {
+  return {
+      "recurrences",
+      {{"x", {Fixed(40), {"batch", {1, 9}}, Fixed(6)}}},
+      [](ModelBuilder& b) {
+        const std::string x = b.Input("x", {40, -1, 6});
+        b.Output(b.Node("LSTM", {x, b.Weight({2, 32, 6}, 12), b.Weight({2, 32, 8}, 16), b.Uniform({2, 64}, -0.1, 0.1)},
+                        {{"hidden_size", int64_t{8}}, {"direction", std::string("bidirectional")}}));
+        b.Output(b.Node("GRU", {x, b.Weight({1, 24, 6}, 12), b.Weight({1, 24, 8}, 16)},
+                        {{"hidden_size", int64_t{8}}, {"direction", std::string("reverse")}}));
+      },
+      {{{"batch", 9}}, {{"batch", 1}}, {{"batch", 4}}}};
+}
+
+// Outputs that consist of open sizes: no node of the model computes their elements.
+OpenModel ShapesAsOutputs() {
+  return {"shapes_as_outputs",
+          {{"x", {kBatch, kLength, Fixed(2)}}},
+          [](ModelBuilder& b) {
+            const std::string x = b.Input("x", {-1, 40, 2});
+            const std::string shape = b.Node("Cast", {b.Node("Shape", {x})}, {{"to", int64_t{1}}});
+            b.Output(shape);
+            b.Output(b.Node("Cast", {b.Node("Size", {x})}, {{"to", int64_t{1}}}));
+            b.Output(b.Node("Mul", {shape, b.Scalar(0.5F)}));
+            b.Output(b.Node("Relu", {x}));
+          },
+          {{{"batch", 3}, {"length", 40}}, {{"batch", 1}, {"length", 1}}, {{"batch", 2}, {"length", 17}}}};
+}
+
 // A row-major f32 tensor with its memory.
 struct Floats {
   Extents shape;
@@ -164,13 +250,51 @@ Floats RandomFloats(const Extents& shape, Random& random) {
   return tensor;
 }
 
+target::Target TargetOfTest() {
+  const char* text = std::getenv("HONE_TARGET");
+  if (text == nullptr) return target::HostCpu();
+  absl::StatusOr<target::Target> target = target::ParseTarget(text);
+  EXPECT_TRUE(target.ok()) << target.status();
+  return target.ok() ? *std::move(target) : target::HostCpu();
+}
+
+// The reason why this machine has no device of the target's kind; empty if it has one.
+std::string MissingDevice(const target::Target& target) {
+  const auto open = [](auto driver) {
+    typename decltype(driver)::Library library;
+    typename decltype(driver)::Device device;
+    drivers::Error error = decltype(driver)::Library::Load(&library);
+    if (error.ok()) error = library.Open("", &device);
+    return error.text;
+  };
+  switch (target.kind) {
+    case target::Kind::kCpu:
+      return "";
+    case target::Kind::kOpenCl:
+      return open(drivers::OpenClDriver());
+    case target::Kind::kCuda:
+      return open(drivers::CudaDriver());
+  }
+  return "";
+}
+
 class OpenSizes : public ::testing::TestWithParam<OpenModel> {
  protected:
   void SetUp() override {
+    package::KernelOptions options;
+    options.target = TargetOfTest();
+    options.threads = 2;
+    if (const std::string reason = MissingDevice(options.target); !reason.empty()) {
+      std::printf("[SKIP] %s\n", reason.c_str());
+      GTEST_SKIP() << reason;
+    }
+    if (GetParam().has_loops && options.target.kind != target::Kind::kCpu) GTEST_SKIP() << "loops are for CPUs";
     ModelBuilder builder(GetParam().name, 17);
     GetParam().build(builder);
     onnx::ModelProto& model = builder.mutable_model();
+    for (const onnx::ValueInfoProto& output : model.graph().output()) outputs_.push_back(output.name());
     for (onnx::ValueInfoProto& input : *model.mutable_graph()->mutable_input()) {
+      inputs_.push_back(input.name());
       const std::vector<Dimension>& dims = GetParam().inputs.at(input.name());
       for (size_t d = 0; d < dims.size(); ++d) {
         if (dims[d].symbol.empty()) continue;
@@ -184,11 +308,12 @@ class OpenSizes : public ::testing::TestWithParam<OpenModel> {
     for (const auto& [name, dims] : GetParam().inputs) {
       for (const Dimension& dimension : dims) import.shapes[name].push_back(dimension.range);
     }
-    package::KernelOptions options;
-    options.target = target::HostCpu();
-    options.threads = 2;
     const auto summary = package::CompileModel(Path("model.onnx"), import, {&options, 1}, Path("model.hone"));
     ASSERT_TRUE(summary.ok()) << summary.status();
+    if (const char* there = std::getenv("HONE_RUN_THERE")) {
+      there_ = there;
+      return;
+    }
     const HoneLoadOptions load = {sizeof(HoneLoadOptions), 2, 0};
     HoneModel* loaded = nullptr;
     ASSERT_EQ(hone_load(Path("model.hone").c_str(), &load, &loaded), HONE_OK) << hone_error();
@@ -199,11 +324,9 @@ class OpenSizes : public ::testing::TestWithParam<OpenModel> {
 
   std::vector<Floats> RandomInputs(const Sizes& sizes) {
     std::vector<Floats> inputs;
-    for (size_t i = 0; i < hone_input_count(model_.get()); ++i) {
-      HonePort port;
-      EXPECT_EQ(hone_input(model_.get(), i, &port), HONE_OK);
+    for (const std::string& name : inputs_) {
       Extents shape;
-      for (const Dimension& dim : GetParam().inputs.at(port.name)) shape.push_back(ExtentOf(dim, sizes));
+      for (const Dimension& dim : GetParam().inputs.at(name)) shape.push_back(ExtentOf(dim, sizes));
       inputs.push_back(RandomFloats(shape, random_));
     }
     return inputs;
@@ -263,6 +386,40 @@ class OpenSizes : public ::testing::TestWithParam<OpenModel> {
     return outputs;
   }
 
+  // Runs the package by hone-run. The types of the outputs are those of `expected`.
+  std::vector<graph::Constant> RunThere(const std::vector<Floats>& inputs,
+                                        const std::vector<graph::Constant>& expected) const {
+    std::string command = fmt::format("{} {} --threads 2", there_, Path("model.hone"));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string file = Path(fmt::format("input{}", i));
+      std::ofstream(file, std::ios::binary)
+          .write(reinterpret_cast<const char*>(inputs[i].bytes->data()),
+                 static_cast<std::streamsize>(inputs[i].bytes->size()));
+      command +=
+          fmt::format(" --shape '{0}={1}' --raw-in '{0}={2}'", inputs_[i], fmt::join(inputs[i].shape, ","), file);
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      command += fmt::format(" --raw-out '{}={}'", outputs_[i], Path(fmt::format("output{}", i)));
+    }
+    EXPECT_EQ(std::system((command + " > " + Path("log") + " 2>&1").c_str()), 0) << command << "\n" << Text("log");
+    std::vector<graph::Constant> outputs;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const std::string bytes = Text(fmt::format("output{}", i));
+      EXPECT_EQ(bytes.size(), expected[i].data->size());
+      const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
+      outputs.push_back({expected[i].type, std::make_shared<ir::Bytes>(first, first + bytes.size())});
+    }
+    return outputs;
+  }
+  std::string Text(std::string_view file) const {
+    std::ifstream stream(Path(file), std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  // Whether the package cannot be loaded in this process; the test is then skipped.
+  bool RunsElsewhere() const { return !there_.empty(); }
+
+  std::vector<std::string> inputs_, outputs_;  // names, in the order of the model
+  std::string there_;                          // the command of hone-run; empty: the package runs in this process
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
   Random random_{17};
   std::unique_ptr<HoneModel, decltype(&hone_free)> model_ = {nullptr, &hone_free};
@@ -273,7 +430,9 @@ TEST_P(OpenSizes, EqualTheInterpreterAtEachSize) {
     for (const Sizes& sizes : GetParam().sizes) {
       SCOPED_TRACE(testing::PrintToString(sizes) + (bind ? " bound" : ""));
       std::vector<Floats> inputs = RandomInputs(sizes);
-      const std::vector<graph::Constant> expected = Expected(sizes, inputs), outputs = Run(inputs, bind);
+      if (RunsElsewhere() && bind) continue;
+      const std::vector<graph::Constant> expected = Expected(sizes, inputs);
+      const std::vector<graph::Constant> outputs = RunsElsewhere() ? RunThere(inputs, expected) : Run(inputs, bind);
       ASSERT_EQ(outputs.size(), expected.size());
       for (size_t i = 0; i < outputs.size(); ++i) {
         EXPECT_EQ(CompareTensors(outputs[i], expected[i]), absl::OkStatus()) << i;
@@ -283,6 +442,7 @@ TEST_P(OpenSizes, EqualTheInterpreterAtEachSize) {
 }
 
 TEST_P(OpenSizes, StateTheirRanges) {
+  if (RunsElsewhere()) GTEST_SKIP() << "only outputs are compared";
   for (size_t i = 0; i < hone_input_count(model_.get()); ++i) {
     HonePort port;
     ASSERT_EQ(hone_input(model_.get(), i, &port), HONE_OK);
@@ -298,7 +458,37 @@ TEST_P(OpenSizes, StateTheirRanges) {
   }
 }
 
+TEST_P(OpenSizes, AreComparedWithARangeWhateverTheShapeIs) {
+  std::vector<HonePort> inputs(hone_input_count(model_.get())), outputs(hone_output_count(model_.get()));
+  std::vector<Extents> shapes;
+  const auto keep = [&](HonePort& port) {
+    shapes.emplace_back(port.shape, port.shape + port.ndim);
+    port.shape = shapes.back().data();
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ASSERT_EQ(hone_input(model_.get(), i, &inputs[i]), HONE_OK);
+    keep(inputs[i]);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ASSERT_EQ(hone_output(model_.get(), i, &outputs[i]), HONE_OK);
+    keep(outputs[i]);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto rank = static_cast<size_t>(inputs[i].ndim);
+    Extents min(rank), max(rank);
+    ASSERT_EQ(hone_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_OK);
+    EXPECT_EQ(hone_resize(model_.get(), i, min.data(), inputs[i].ndim), HONE_OK);
+    EXPECT_EQ(hone_check_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_OK);
+    min[0] += 1;
+    EXPECT_EQ(hone_check_input_range(model_.get(), i, min.data(), max.data(), inputs[i].ndim), HONE_INVALID_ARGUMENT);
+    EXPECT_THAT(hone_error(), HasSubstr(fmt::format("the range of input '{}' of the package is [", inputs[i].name)));
+  }
+  EXPECT_EQ(hone_check_ports(model_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()), HONE_OK)
+      << hone_error();
+}
+
 TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
+  if (RunsElsewhere()) GTEST_SKIP() << "only outputs are compared";
   for (size_t i = 0; i < hone_input_count(model_.get()); ++i) {
     HonePort port;
     ASSERT_EQ(hone_input(model_.get(), i, &port), HONE_OK);
@@ -318,12 +508,15 @@ TEST_P(OpenSizes, RefuseAnExtentOutOfRangeAndKeepTheShape) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OpenSizes, ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid()),
+INSTANTIATE_TEST_SUITE_P(Models, OpenSizes,
+                         ::testing::Values(Perceptron(), Attention(), CachedKeys(), Pyramid(), PackedWeights(),
+                                           RecurrentLoops(), Recurrences(), ShapesAsOutputs()),
                          [](const auto& info) { return info.param.name; });
 
 class SharedSize : public OpenSizes {};
 
 TEST_P(SharedSize, MustBeTheSameInAllInputs) {
+  if (RunsElsewhere()) GTEST_SKIP() << "only outputs are compared";
   std::vector<Floats> inputs = RandomInputs({{"batch", 2}, {"past", 5}, {"length", 3}});
   Floats other = RandomFloats({3, 3, 12}, random_);
   DLTensor keys = inputs[0].View(), x = other.View();

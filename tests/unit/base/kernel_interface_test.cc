@@ -65,6 +65,59 @@ TEST(KernelInterface, SizesComeAfterOutputs) {
   EXPECT_EQ(parsed->argument_count(), 5u);
 }
 
+// A kernel for n rows of m columns, with a group for each 64 elements.
+constexpr char kOpen[] =
+    "kernel rows\n"
+    "input f32[8,100]\n"
+    "output f32[8,100]\n"
+    "sizes i64[2]\n"
+    "scratch 0 0\n"
+    "step multiply 0 1\n"
+    "step number 63\n"
+    "step add 2 3\n"
+    "step number 64\n"
+    "step divide 4 5\n"
+    "launch rows_0 13 64 groups 6 0 1 2\n"
+    "launch rows_1 5 64 groups 0 shared 256 0 1 2\n"
+    "launch rows_2 3 64 0 1\n";
+
+std::string OpenWith(const std::string& from, const std::string& to) {
+  std::string text = kOpen;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(KernelInterface, GroupsFollowFromSizes) {
+  std::string error;
+  const auto parsed = ParseKernelInterface(kOpen, &error);
+  ASSERT_TRUE(parsed.has_value()) << error;
+  EXPECT_EQ(Print(*parsed), kOpen);
+  EXPECT_EQ(parsed->size_count(), 2u);
+  const auto groups = [&](int64_t n, int64_t m) {
+    const std::vector<int64_t> values = parsed->ComputeValues(std::vector<int64_t>{n, m});
+    std::vector<int64_t> counts;
+    for (const KernelLaunch& launch : parsed->main) counts.push_back(launch.GroupsFor(values));
+    return counts;
+  };
+  EXPECT_THAT(groups(8, 100), ElementsAre(13, 5, 3));  // the second launch has at most 5
+  EXPECT_THAT(groups(3, 50), ElementsAre(3, 3, 3));
+  EXPECT_THAT(groups(0, 100), ElementsAre(0, 0, 3));
+  EXPECT_THAT(groups(-7, 100), ElementsAre(0, 0, 3));
+}
+
+TEST(KernelInterface, RefusesGroupsThatDoNotFollowFromSizes) {
+  EXPECT_THAT(ErrorOf(OpenWith("step add 2 3", "step add 2 4")), HasSubstr("step 2 reads a later value"));
+  EXPECT_THAT(ErrorOf(OpenWith("step add", "step plus")), HasSubstr("line 8: expected an operation on sizes"));
+  EXPECT_THAT(ErrorOf(OpenWith("step add 2 3", "step add 2")), HasSubstr("expected the numbers of two values"));
+  EXPECT_THAT(ErrorOf(OpenWith("number 63", "number 6x")), HasSubstr("expected a number"));
+  EXPECT_THAT(ErrorOf(OpenWith("groups 6", "groups 7")),
+              HasSubstr("takes its groups from a value that does not exist"));
+  EXPECT_THAT(ErrorOf(OpenWith("groups 6", "groups x")), HasSubstr("invalid number of the value for its groups"));
+  EXPECT_THAT(ErrorOf(OpenWith("5 64 groups 0", "0 0 groups 0")), HasSubstr("invalid number of the value"));
+  EXPECT_THAT(ErrorOf(OpenWith("sizes i64[2]\n", "")), HasSubstr("reads a later value"));
+  EXPECT_THAT(ErrorOf(With("prepare conv_prepare 18 64", "prepare conv_prepare 18 64 groups 0")),
+              HasSubstr("takes its groups from a value that does not exist"));
+}
+
 TEST(KernelInterface, NothingToComputeNeedsNoLaunch) {
   std::string error;
   EXPECT_TRUE(ParseKernelInterface("kernel k\ninput f32[2]\noutput f32[0,2]\nscratch 0 0\n", &error)) << error;
@@ -90,8 +143,8 @@ TEST(KernelInterface, RefusesWhatMakesNoSense) {
 
 TEST(KernelInterface, DamagedTextIsRefusedOrReadsBack) {
   Random random(7);
-  for (int round = 0; round < 20000; ++round) {
-    std::string text = kConv;
+  for (int round = 0; round < 40000; ++round) {
+    std::string text = round % 2 == 0 ? kConv : kOpen;
     for (int64_t change = 1 + random.Below(3); change > 0; --change) {
       const auto at = static_cast<size_t>(random.Below(static_cast<int64_t>(text.size())));
       if (random.Below(2) == 0) {

@@ -240,8 +240,8 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   EXPECT_THAT(text.output, HasSubstr("operator           2  Foo (opset 17)\n"));
   EXPECT_THAT(text.output, HasSubstr("nodes: node_of_a, node_of_b\n"));
   EXPECT_THAT(text.output, HasSubstr("'axis' is similar"));
-  EXPECT_THAT(text.output, HasSubstr("  'batch': dimension 0 of 'x'\n"));
-  EXPECT_THAT(text.output, HasSubstr("--shape x=1,4\n"));
+  EXPECT_THAT(text.output, HasSubstr("  'batch' is 1..8: dimension 0 of 'x'\n"));
+  EXPECT_THAT(text.output, HasSubstr("--shape x=1..8,4\n"));
   const CommandResult printed = Hone("check {gaps.onnx} --json 2>/dev/null");
   const json document = json::parse(printed.output);
   EXPECT_EQ(document["fine"], false);
@@ -250,9 +250,73 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   EXPECT_EQ(document["problems"][0]["kind"], "operator");
   EXPECT_EQ(document["summary"][0]["count"], 2);
   EXPECT_EQ(document["open_dimensions"][0]["symbol"], "batch");
+  EXPECT_EQ(document["open_dimensions"][0]["range"], "1..8");
   const CommandResult compiled = Hone("compile {gaps.onnx} -o {gaps.hone} --shape x=2,4");
   EXPECT_EQ(compiled.exit_code, 1);
   EXPECT_THAT(compiled.output, HasSubstr("gaps.onnx: 3 problems:\n"));
+}
+
+TEST_F(CommandsTest, OpenDimensionsGetRangesThatCompilePrints) {
+  graph::GraphBuilder b;
+  b.Input("ids", graph::Dims({graph::Dim("batch"), graph::Dim("sequence")})).Node("Relu", {"ids"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("open.onnx"), b.Model());
+  const CommandResult compiled = Hone("compile {open.onnx} -o {open.hone}");
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.output;
+  EXPECT_THAT(compiled.output, HasSubstr("they get ranges, which --shape changes: --shape ids=1..8,1..512\n"));
+  EXPECT_EQ(Hone("bench {open.hone} --seconds 0.01 --shape ids=7,511").exit_code, 0);
+  EXPECT_EQ(Hone("bench {open.hone} --seconds 0.01 --shape ids=9,511").exit_code, 1);
+  const CommandResult checked = Hone("check {open.onnx}");
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_THAT(checked.output, HasSubstr("  without --shape, compile takes --shape ids=1..8,1..512\n"));
+}
+
+TEST_F(CommandsTest, SeveralShapesOfAnInputAreProgramsOfOnePackage) {
+  graph::GraphBuilder b;
+  const graph::Dims shape({graph::Dim("batch"), graph::Dim("sequence")});
+  b.Input("ids", shape).Input("mask", shape).Node("Mul", {"ids", "mask"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("two.onnx"), b.Model());
+  const CommandResult compiled =
+      Hone("compile {two.onnx} -o {two.hone} --shape ids=1..4,1..64 --shape ids=8,128 --json 2>/dev/null");
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.output;
+  const json programs = json::parse(compiled.output).at("programs");
+  ASSERT_EQ(programs.size(), 2u);
+  EXPECT_EQ(programs[0].at("shapes"), json({"ids=1..4,1..64", "mask=1..4,1..64"}));
+  EXPECT_EQ(programs[1].at("shapes"), json({"ids=8,128", "mask=8,128"}));
+  EXPECT_EQ(Hone("bench {two.hone} --seconds 0.01 --shape ids=8,128 --shape mask=8,128").exit_code, 0);
+  EXPECT_EQ(Hone("profile {two.hone} --seconds 0.01 --shape ids=3,9 --shape mask=3,9").exit_code, 0);
+  const CommandResult neither = Hone("bench {two.hone} --seconds 0.01 --shape ids=8,64");
+  EXPECT_EQ(neither.exit_code, 1);
+  EXPECT_THAT(neither.output, HasSubstr("the model wants [8, 128] or [1..4, 1..64]"));
+}
+
+TEST_F(CommandsTest, SeveralShapesMustBelongTogether) {
+  graph::GraphBuilder b;
+  const graph::Dims shape({graph::Dim("batch"), graph::Dim("sequence")});
+  b.Input("ids", shape).Input("mask", shape).Node("Mul", {"ids", "mask"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("two.onnx"), b.Model());
+  const auto error_of = [&](const std::string& options) {
+    const CommandResult result = Hone("compile {two.onnx} -o {two.hone}" + options);
+    EXPECT_EQ(result.exit_code, 2) << options;
+    return result.output;
+  };
+  EXPECT_THAT(error_of(" --shape ids=1,2 --shape ids=1,2"), HasSubstr("--shape gives the same shapes twice"));
+  EXPECT_THAT(error_of(" --shape ids=1,2 --shape ids=1,3 --shape mask=1,2 --shape mask=1,3 --shape mask=1,4"),
+              HasSubstr("--shape gives input 'ids' 2 shapes and another input 3"));
+  const CommandResult checked = Hone("check {two.onnx} --shape ids=1,2 --shape ids=1,3");
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_THAT(checked.output, HasSubstr("--shape gives an input 2 shapes, and this command takes one"));
+}
+
+TEST_F(CommandsTest, TuneOfOpenDimensionsNamesNumbers) {
+  graph::GraphBuilder b;
+  b.Input("ids", graph::Dims({graph::Dim("batch"), graph::Dim("sequence")})).Node("Relu", {"ids"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("open.onnx"), b.Model());
+  const CommandResult open = Hone("tune {open.onnx} --records {open.db}");
+  EXPECT_EQ(open.exit_code, 1);
+  EXPECT_THAT(open.output, HasSubstr("give numbers, for example with --shape ids=1,64\n"));
+  const CommandResult ranges = Hone("tune {open.onnx} --records {open.db} --shape ids=1..4,7");
+  EXPECT_EQ(ranges.exit_code, 1);
+  EXPECT_THAT(ranges.output, HasSubstr("give numbers, for example with --shape ids=4,7\n"));
 }
 
 TEST_F(CommandsTest, CheckOfAModelWithoutProblems) {

@@ -13,6 +13,7 @@
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
+#include "fmt/format.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
 
@@ -71,8 +72,11 @@ absl::StatusOr<Decomposed> Replace(const OpCase& test_case, const DecomposeOptio
     HONE_RETURN_IF_ERROR(EvaluateNode(graph, added));
     return outputs;
   };
-  HONE_ASSIGN_OR_RETURN(result.outputs,
-                        decompose::Decompose(*row, node, {graph, add, [](ValueId) { return absl::OkStatus(); }}));
+  HONE_ASSIGN_OR_RETURN(
+      result.outputs,
+      decompose::Decompose(*row, node,
+                           {graph, add, [](ValueId) { return absl::OkStatus(); },
+                            [&](const std::string& name) { return fmt::format("{}.{}", name, graph.values.size()); }}));
   return result;
 }
 

@@ -48,12 +48,6 @@ TEST(DecomposeMovement, UnfoldTensor) {
   EXPECT_THAT(RunDecomposed({"UnfoldTensor", {x}, {{"size", Int(3)}}}).status().message(), HasSubstr("do not fit"));
 }
 
-TEST(DecomposeMovement, Unique) {
-  const OpCase unique{.op = "Unique", .inputs = {Floats({6}, {2, 1, 1, 3, 4, 3})}, .outputs = 3};
-  ExpectAsOnnxRuntime("unique", unique, {.constants = {0}});
-  EXPECT_THAT(RunDecomposed(unique).status().message(), HasSubstr("depends on the data"));
-}
-
 TEST(DecomposeMovement, GridSample) {
   const Constant x = RandomTensor({1, 2, 3, 3}, 1), grid = RandomTensor({1, 2, 2, 2}, 2);
   ExpectAsOnnxRuntime("grid_sample", {"GridSample", {x, grid}});

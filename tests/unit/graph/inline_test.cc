@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches with a constant condition and model-local functions.
+#include "compiler/graph/control_flow.h"
 #include "compiler/graph/graph_edit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -73,10 +74,11 @@ TEST(Inline, ConditionKnownOnlyAtRunTime) {
   b.Input("x", {3}).Input("c", {1}, kBool);
   b.Node("If", {"c"}, {"y"}, {GraphAttr("then_branch", branch.bytes()), GraphAttr("else_branch", branch.bytes())});
   b.Output("y");
-  const absl::Status status = ImportError(b.Model());
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("node 'node_of_y' (If): the condition is not known at compile time"));
+  const Graph graph = Import(b.Model());
+  EXPECT_THAT(Ops(graph), ElementsAre("Reshape", "If"));  // the condition becomes a scalar
+  const Graph& then_graph = BodyOf(graph.nodes.back(), "then");
+  EXPECT_THAT(Ops(then_graph), ElementsAre("Relu"));
+  EXPECT_EQ(then_graph.inputs.size(), 1u) << "x is captured";
 }
 
 TEST(Inline, BranchThatDoesNotMakeItsOutput) {

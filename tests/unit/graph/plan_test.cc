@@ -183,6 +183,23 @@ TEST(Plan, ReshapesAreAliases) {
   EXPECT_THAT(y.type.shape, ElementsAre(3, 2));
 }
 
+// The cache, an input of the model, and its update, an output, may be one memory.
+TEST(Plan, CallsThatWriteRowsOfAnInputAreUpdates) {
+  GraphBuilder b;
+  b.Input("cache", {1, 2, 8, 4}).Input("rows", {1, 2, 1, 4}).Input("start", {1}, kInt64);
+  b.Node("Exp", {"rows"}, {"e"});
+  b.Node("TensorScatter", {"cache", "e", "start"}, {"present"}).Output("present");
+  b.Node("TensorScatter", {"present", "e", "start"}, {"again"}).Output("again");
+  const Plan plan = PlanOf(Import(b.Model(24)));
+  ASSERT_EQ(plan.updates.size(), 1u) << "the second one updates no input";
+  const PlanUpdate& update = plan.updates[0];
+  EXPECT_EQ(update.input, plan.inputs[0]);
+  EXPECT_EQ(update.output, plan.outputs[0]);
+  EXPECT_EQ(update.starts, plan.inputs[2]);
+  EXPECT_EQ(update.axis, 2);
+  EXPECT_EQ(plan.calls[static_cast<size_t>(update.call)].arguments.back(), update.output);
+}
+
 TEST(Plan, KernelsFitTheirTensors) {
   GraphBuilder b;
   b.Input("x", {4}).Node("Exp", {"x"}, {"y"}).Output("y");

@@ -268,6 +268,17 @@ TEST_F(OneNodeModel, TooMuchStaysUnknown) {
   EXPECT_THAT(Elements("Concat", {sizes_, many}, {{"axis", int64_t{0}}}), ElementsAre("unknown"));
 }
 
+TEST_F(OneNodeModel, SqueezeWithoutAxesNeedsToKnowWhichDimensionsAreOne) {
+  const auto squeezed = [&](const ir::OpenSize& size) {
+    const ValueId x = AddValue(graph_, "x", {ir::DType::kFloat32, {ir::Size::Open(size), 1, 4}});
+    return AddOp(graph_, "Squeeze", {x});
+  };
+  EXPECT_THAT(squeezed({"may_be_one", 1, 8}).status().message(), HasSubstr("dimension 0 (may_be_one) may be 1"));
+  const auto known = squeezed({"is_more", 2, 8});
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(graph_.values[static_cast<size_t>(*known)].type.shape.size(), 2u);
+}
+
 TEST(SizeElements, TextOfAGraphRoundTrips) {
   GraphBuilder b = Start();
   b.Ints("heads", {12, 64}).Node("Concat", {"batch", "sequence", "heads"}, {"to"}, {Attr("axis", 0)});

@@ -39,6 +39,37 @@ TEST(Grid, TextReadsBack) {
   EXPECT_EQ(Verdict(kReverse), "");
 }
 
+// A group for every four elements of n.
+std::string OpenGroups(const std::string& grid) {
+  return "func f(x: i64[40], sizes: i64[1]) " + grid +
+         " {\n"
+         "  let n = min(max(sizes[0], 1), 40) {\n"
+         "    if group.id * 4 + lane.id < n {\n"
+         "      x[group.id * 4 + lane.id] = n\n"
+         "    }\n"
+         "  }\n"
+         "}\n";
+}
+
+TEST(Grid, GroupsOfOpenSizesReadBack) {
+  const std::string text = OpenGroups("grid 10 lanes 4 sizes n groups (n + 3) // 4");
+  const auto func = ParseFunc(text);
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_EQ(func->grid.groups, 10);
+  EXPECT_EQ(Print(*func), text);
+  EXPECT_EQ(Verdict(text), "");
+  EXPECT_NE(func->grid, (Grid{10, 4}));
+  EXPECT_THAT(ParseFunc(OpenGroups("grid 10 lanes 4 sizes n groups n < 4")).status().message(),
+              HasSubstr("a number of groups must be an i64"));
+}
+
+TEST(Grid, TheNumberOfGroupsMustFollowFromTheSizes) {
+  EXPECT_THAT(Verdict(OpenGroups("grid 9 lanes 4 sizes n groups (n + 3) // 4")),
+              HasSubstr("its number of groups, (n + 3) // 4, may be more than 9"));
+  EXPECT_THAT(Verdict(OpenGroups("grid 10 lanes 4 sizes m groups (m + 3) // 4")),
+              HasSubstr("its number of groups, (m + 3) // 4, is not arithmetic on its sizes"));
+}
+
 TEST(Grid, BoundLoopsReadBackAndRunOneAfterTheOther) {
   const std::string text =
       "func f(out: i64[8]) {\n  group i in 2 {\n    lane j in 4 {\n      out[i * 4 + j] = i * j\n    }\n  }\n}\n";

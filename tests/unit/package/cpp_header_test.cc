@@ -14,6 +14,11 @@ namespace hone::package {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string CppHeader(const std::string& model_name, const PackageProgram& program) {
+  return package::CppHeader(model_name, {&program, 1});
+}
 
 PackageProgram ProgramOf(std::vector<PackageTensor> inputs, std::vector<PackageTensor> outputs) {
   PackageProgram program;
@@ -95,6 +100,34 @@ TEST(CppHeaderTest, APackageIsComparedByNamesTypesAndShapes) {
   EXPECT_THAT(header, HasSubstr("std::array<HonePort, 1> outputs"));
   EXPECT_THAT(header, HasSubstr("HonePort{\"y\", {0, 64, 1}, 1, "));
   EXPECT_TRUE(Compiles(header)) << header;
+}
+
+TEST(CppHeaderTest, OpenDimensionsHaveRangesAndSetters) {
+  const ir::Size n = ir::Size::Open({"n", 2, 9}), w = ir::Size::Open({"w", 1, 4}) * 32;
+  const std::string header =
+      CppHeader("net", ProgramOf({{"x", DType::kFloat32, {9, 3, 128}, {n, 3, w}, TensorKind::kInput},
+                                  {"fixed", DType::kFloat32, {5}, {}, TensorKind::kInput}},
+                                 {{"y", DType::kFloat32, {18}, {n * 2}, TensorKind::kOutput}}));
+  EXPECT_THAT(header, HasSubstr("// Input \"x\": f32[2..9, 3, 32..128]; each run may have another shape"));
+  EXPECT_THAT(header, HasSubstr("std::array<int64_t, 3> kInputXMin = {2, 3, 32};"));
+  EXPECT_THAT(header, HasSubstr("std::array<int64_t, 3> kInputXShape = {9, 3, 128};"));
+  EXPECT_THAT(header, HasSubstr("kInputXSize = 3456;"));
+  EXPECT_THAT(header, HasSubstr("HoneStatus resize_input_x(const std::array<int64_t, 3>& shape)"));
+  EXPECT_THAT(header, HasSubstr("std::array<int64_t, 1> shape_of_output_y() const"));
+  EXPECT_THAT(header, HasSubstr("hone_check_input_range(model, 0, kInputXMin.data(), kInputXShape.data(), 3)"));
+  EXPECT_THAT(header, Not(HasSubstr("resize_input_fixed")));
+  EXPECT_THAT(header, Not(HasSubstr("kOutputYMin")));
+  EXPECT_TRUE(Compiles(header)) << header;
+}
+
+TEST(CppHeaderTest, ProgramsOfOneTargetHaveTheRangeOfAll) {
+  const ir::Size n = ir::Size::Open({"n", 2, 9});
+  const PackageProgram programs[] = {ProgramOf({{"x", DType::kFloat32, {64}, {}, TensorKind::kInput}}, {}),
+                                     ProgramOf({{"x", DType::kFloat32, {9}, {n}, TensorKind::kInput}}, {})};
+  const std::string header = package::CppHeader("net", programs);
+  EXPECT_THAT(header, HasSubstr("kInputXMin = {2};"));
+  EXPECT_THAT(header, HasSubstr("kInputXShape = {64};"));
+  EXPECT_THAT(header, HasSubstr("kInputXSize = 64;"));
 }
 
 TEST(CppHeaderTest, AModelWithoutInputsCompiles) {

@@ -128,7 +128,7 @@ TEST(PackageWriterTest, RefusesProgramsThatAreNotOneModel) {
       HasSubstr("a package holds 1 to 32 programs, each with its metadata; 0 programs and metadata for 0 were given"));
   PackageContents contents = TinyContents(kCode);
   AddProgram(contents, TinyOpenClProgram(), "cpu");
-  EXPECT_THAT(MessageOf(contents), HasSubstr("two programs for one target"));
+  EXPECT_THAT(MessageOf(contents), HasSubstr("two programs for one target that take the same shapes"));
   contents.metadata.programs[1].target = "opencl";
   EXPECT_EQ(MessageOf(contents), "");
   contents.programs[1].tensors[3].name = "z";

@@ -103,6 +103,59 @@ TEST_F(CudaBackendTest, RunsAsOneGraphAgainAndAgain) {
   EXPECT_EQ(Call("hone_fake_cuda_launches") - launches, Graphs(1) == 1 ? 0 : 3 * 3) << "by themselves";
 }
 
+// The first run at new sizes launches kernels by themselves, the second one records a graph, and further ones launch
+// it.
+TEST_F(CudaBackendTest, RecordsAGraphWhenSizesComeASecondTime) {
+  package::PackageProgram program = TinyCudaProgram();
+  OpenRows(program);
+  const LoadedModel model(Write(program));
+  struct Step {
+    int64_t rows;
+    int launches, graphs_made, graphs_launched;
+  };
+  const Step steps[] = {{4, 3, 0, 0}, {4, 0, 1, 1}, {4, 0, 0, 1}, {2, 3, 0, 0}, {0, 0, 0, 0}, {2, 3, 0, 0},
+                        {2, 0, 1, 1}, {2, 0, 0, 1}, {1, 3, 0, 0}, {4, 3, 0, 0}, {4, 0, 1, 1}};
+  for (const Step& step : steps) {
+    SCOPED_TRACE(step.rows);
+    const int made = Call("hone_fake_cuda_graphs_made"), launched = Call("hone_fake_cuda_graphs_launched"),
+              launches = Call("hone_fake_cuda_launches");
+    ExpectRowsRun(model, step.rows, TinyOutput());
+    EXPECT_EQ(Call("hone_fake_cuda_graphs_made") - made, Graphs(step.graphs_made));
+    EXPECT_EQ(Call("hone_fake_cuda_graphs_launched") - launched, Graphs(step.graphs_launched));
+    EXPECT_EQ(Call("hone_fake_cuda_launches") - launches, Graphs(1) == 1 ? step.launches : (step.rows == 0 ? 0 : 3));
+  }
+}
+
+TEST_F(CudaBackendTest, TensorsOnTheDeviceHaveTheirCurrentSizes) {
+  package::PackageProgram program = TinyCudaProgram();
+  OpenRows(program);
+  const LoadedModel model(Write(program));
+  float* const x = OnDevice();
+  float* const y = OnDevice();
+  std::copy(x_.begin(), x_.end(), x);
+  const FloatTensor all_rows(y, {kRows, kColumns});
+  const DLTensor bound_y = Tensor(all_rows, 0);
+  ASSERT_EQ(hone_bind_output(model, 0, &bound_y), HONE_OK) << hone_error();
+  for (const int64_t rows : {2, 4, 1, 0}) {
+    std::fill(y, y + kElements, -99.0F);
+    const FloatTensor some_rows(x, {rows, kColumns});
+    const DLTensor bound_x = Tensor(some_rows, 0);
+    ASSERT_EQ(hone_bind_input(model, 0, &bound_x), HONE_OK) << hone_error();
+    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+    const std::vector<float> whole = TinyOutput();
+    for (size_t i = 0; i < kElements; ++i) {
+      ASSERT_EQ(y[i], i < static_cast<size_t>(rows * kColumns) ? whole[i] : -99) << i << " of " << rows << " rows";
+    }
+  }
+}
+
+TEST_F(CudaBackendTest, SharesAProgramWithOpenSizesWithTheCpu) {
+  package::PackageProgram program = Split();
+  OpenRows(program);
+  const LoadedModel model(Write(program));
+  for (const int64_t rows : {4, 4, 1, 0, 3, 3, 3}) ExpectRowsRun(model, rows, TinySplitOutput());
+}
+
 // Recording may fail, for example while another library of the process uses the device.
 TEST_F(CudaBackendTest, RunsLaunchByLaunchWithoutGraphSupport) {
   setenv("HONE_FAKE_CUDA_CAPTURE", "901", 1);

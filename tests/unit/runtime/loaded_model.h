@@ -77,6 +77,25 @@ inline void ExpectWritesAreSeen(HoneModel* model, const std::vector<float>& inpu
   }
 }
 
+// Runs a tiny package with open rows (OpenRows) at so many of them. y is written to memory of the test, which must stay
+// as it is behind these rows.
+inline void ExpectRowsRun(HoneModel* model, int64_t rows, const std::vector<float>& whole_y) {
+  const std::vector<float> x = TinyInput();
+  const FloatTensor input(x.data(), {rows, kColumns});
+  alignas(64) float y[kRows * kColumns];
+  std::fill(std::begin(y), std::end(y), -99.0F);
+  const FloatTensor bound_y(y, {kRows, kColumns});
+  ASSERT_EQ(hone_set_input(model, 0, &input.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_bind_output(model, 0, &bound_y.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  for (int64_t i = 0; i < kRows * kColumns; ++i) {
+    ASSERT_EQ(y[i], i < rows * kColumns ? whole_y[static_cast<size_t>(i)] : -99) << i << " of " << rows << " rows";
+  }
+  const std::vector<float> rows_of_x(x.begin(), x.begin() + rows * kColumns);
+  EXPECT_EQ(OutputOf(model, 1), rows_of_x);
+  EXPECT_EQ(OutputOf(model, 2), std::vector<float>(kBias.begin(), kBias.end()));
+}
+
 }  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_RUNTIME_LOADED_MODEL_H_

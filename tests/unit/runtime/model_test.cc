@@ -151,7 +151,7 @@ TEST_F(ModelTest, AnInputWithADefaultNeedNotBeSet) {
   program.defaults = {{static_cast<package::TensorId>(program.tensors.size() - 1), program.inputs[0]}};
   const std::string path = *folder_ / "default.hone";
   WriteTinyPackage(path, contents);
-  EXPECT_EQ(ReadWholeFile(path)[8], package::kFormatVersion);
+  EXPECT_EQ(ReadWholeFile(path)[8], package::kSizesFormatVersion);
   EXPECT_EQ(ReadWholeFile(Path())[8], package::kPlainFormatVersion) << "older runtimes read it";
   const LoadedModel model(path);
   EXPECT_EQ(hone_input_has_default(model, 0), 1);
@@ -570,6 +570,20 @@ TEST_F(ModelTest, HoneRunReadsAndWritesRawFiles) {
   EXPECT_THAT(y, ElementsAreArray(TinyOutput()));
 }
 
+TEST_F(ModelTest, HoneRunTakesShapesOfOpenInputs) {
+  package::PackageContents contents = TinyContents(CompileTinyKernels());
+  OpenRows(contents.programs[0]);
+  const std::string package = *folder_ / "open.hone", in = *folder_ / "two_rows.bin", out = *folder_ / "two_rows.out";
+  WriteTinyPackage(package, contents);
+  const size_t bytes = 2 * kColumns * sizeof(float);
+  WriteWholeFile(in, std::string(reinterpret_cast<const char*>(x_.data()), bytes));
+  const CommandResult result = RunCommand(std::string(HONE_RUN_PROGRAM) + " " + package + " --raw-in x=" + in +
+                                          " --shape x=2,8 --raw-out y=" + out);
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const std::vector<float> y = TinyOutput();
+  EXPECT_EQ(ReadWholeFile(out), std::string(reinterpret_cast<const char*>(y.data()), bytes));
+}
+
 TEST_F(ModelTest, HoneRunExplainsWrongUse) {
   const std::string run = std::string(HONE_RUN_PROGRAM) + " ";
   EXPECT_EQ(RunCommand(run + "--version").output, std::string("hone-run ") + hone_version() + "\n");
@@ -579,6 +593,8 @@ TEST_F(ModelTest, HoneRunExplainsWrongUse) {
   const std::pair<std::string, std::string> failures[] = {
       {Path(), "input 'x' has never been set"},
       {Path() + " --raw-in z=" + small, "no input 'z'"},
+      {Path() + " --shape z=1", "no input 'z'"},
+      {Path() + " --shape x=3,8", "input 'x' cannot be resized to [3, 8], the model wants [4, 8]"},
       {Path() + " --raw-in x=" + small, "has 3 bytes, input 'x' has 128"},
       {Path() + " --raw-in x=/nowhere/x.bin", "cannot open"},
       {Path() + " --raw-in x=/", "'/' is a folder; give a file with the bytes of input 'x'"},
@@ -592,6 +608,7 @@ TEST_F(ModelTest, HoneRunExplainsWrongUse) {
   }
   for (const std::string& arguments :
        {std::string(), Path() + " --repeat 0", Path() + " --threads 4097", Path() + " --raw-in x", Path() + " --bad 1",
+        Path() + " --shape x", Path() + " --shape x=4,", Path() + " --shape x=4,x", Path() + " --shape =4",
         Path() + " --threads", Path() + " " + Path()}) {
     const CommandResult result = RunCommand(run + arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;

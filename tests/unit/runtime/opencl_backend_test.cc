@@ -83,6 +83,11 @@ TEST_F(OpenClBackendTest, RunsLaunchesAndCopiesInTheDevicesMemory) {
   for (int i = 0; i < 3; ++i) ExpectItRuns(model);
 }
 
+TEST_F(OpenClBackendTest, LaunchesTheGroupsOfTheCurrentSizes) {
+  const LoadedModel model(Write(OpenRows));
+  for (const int64_t rows : {4, 2, 0, 1, 4, 3, 3}) ExpectRowsRun(model, rows, TinyOutput());
+}
+
 TEST_F(OpenClBackendTest, SeesWhatTheCallerWritesBetweenRuns) {
   const LoadedModel model(Write());
   ExpectWritesAreSeen(model, x_);

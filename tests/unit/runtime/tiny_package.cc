@@ -169,6 +169,27 @@ std::vector<float> TinySplitOutput() {
   return y;
 }
 
+void OpenRows(package::PackageProgram& program) {
+  const ir::Size rows = ir::Size::Open({"rows", 0, kRows});
+  program.sizes = {{"rows", 0, kRows}};
+  for (package::PackageTensor& tensor : program.tensors) {
+    tensor.extents = {tensor.shape.begin(), tensor.shape.end()};
+    if (tensor.shape.size() == 2) tensor.extents[0] = rows;
+  }
+  for (KernelInterface& kernel : program.kernels) {
+    const auto place = static_cast<uint32_t>(kernel.argument_count());  // before the workspace
+    kernel.buffers.insert(kernel.buffers.begin() + place, {.role = BufferRole::kSizes, .dtype = "i64", .shape = {1}});
+    for (KernelLaunch& launch : kernel.main) {
+      if (launch.lanes > 0) launch.groups_value = 0;
+      for (uint32_t& argument : launch.arguments) argument += argument >= place ? 1 : 0;
+    }
+  }
+  for (package::PackageCall& call : program.calls) {
+    call.arguments.push_back(0);
+    call.sizes = {rows};
+  }
+}
+
 void LaunchNothingForY(package::PackageProgram& program) {
   for (package::PackageTensor& tensor : program.tensors) {
     if (tensor.name == "y") tensor.shape = {0, kColumns};

@@ -44,6 +44,8 @@ package::PackageProgram TinyCudaProgram();
 // sum for the device. x_out is copied by the device and bias_out by the CPU.
 package::PackageProgram TinySplitProgram(package::PackageProgram device, std::string shared_object);
 std::vector<float> TinySplitOutput();  // y for TinyInput()
+// Makes the rows an open size from 0 to kRows. Launches on a device have one group for each row.
+void OpenRows(package::PackageProgram& program);
 // Removes the launches of the kernel that writes y, as in a program where y has no elements.
 void LaunchNothingForY(package::PackageProgram& program);
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target);

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "compiler/execution/model.h"
+#include "compiler/passes/passes.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/grid.h"
@@ -350,6 +351,19 @@ TEST(BoundSchedule, TextReadsBack) {
   EXPECT_FALSE(ParseSchedule("bind a parallel").ok());
   EXPECT_FALSE(ParseSchedule("store_in t param").ok());
   EXPECT_FALSE(ParseSchedule("store_in t shared 1 2 3").ok());
+}
+
+// PoCL 3.1 makes wrong code of barriers inside a condition.
+TEST(BindOpenGroups, ThereIsNoConditionAroundBarriers) {
+  auto func = ir::ParseFunc(
+      "func f(a: f32[96], sizes: i64[1]) { let n = min(max(sizes[0], 0), 24) { group i in n {"
+      "  alloc t: f32[4] shared { block t { lane k in 4 { t[k] = a[i * 4 + k] } }"
+      "  lane j in 4 { a[i * 4 + j] = t[3 - j] } } } } }");
+  ASSERT_TRUE(func.ok()) << func.status();
+  ASSERT_EQ(passes::Bind(*func), absl::OkStatus());
+  const std::string text = ir::Print(*func);
+  EXPECT_NE(text.find("min(group.id, max(n - 1, 0))"), std::string::npos) << text;
+  EXPECT_EQ(text.find("if group.id"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -122,6 +122,48 @@ output t
   EXPECT_THAT(std::string(ReplayError("skip_padding q").message()), HasSubstr("no stage q"));
 }
 
+// A product whose weights have a scale for each 8 steps of the sum.
+constexpr char kScaled[] = R"(workload "matmul"
+input x: f32[5,20] in [-1, 1]
+const w: f32[20,22] in [-1, 1]
+const g: f32[22,3] in [-1, 1]
+t: f32[5,22] over i:5, j:22 = sum k:20 of x[i, k] * (w[k, j] * g[j, k // 8])
+output t
+)";
+
+TEST(FactorOut, KeepsTheMeaning) {
+  const ir::Workload workload = ir::ParseWorkload(kScaled).value();
+  const auto target = target::ParseTarget("cpu");
+  ASSERT_TRUE(target.ok()) << target.status();
+  for (const std::string_view text :
+       {"rfactor t k 8 outer first\nfactor_out tf", "rfactor t k 8 outer first\nfactor_out tf\ninline tf",
+        "rfactor t k 8 outer first\nfactor_out tf\ninline tf\npack w tfu 0 1/8 1%8\npack g t 0/8 1 0%8\n"
+        "split j 8 mask\nreorder i jo kx ji\nvectorize ji\ncompute_at tfu kx\nvectorize jfu"}) {
+    EXPECT_EQ(hone::tests::CheckLowered(workload, Parse(text), *target), absl::OkStatus()) << text;
+    EXPECT_EQ(hone::tests::CheckCompiled(workload, Parse(text), *target), absl::OkStatus()) << text;
+  }
+}
+
+// The sums of a block do not read its scale, which is applied to the result.
+TEST(FactorOut, LeavesTheVaryingFactors) {
+  const State state =
+      Replay(ir::ParseWorkload(kScaled).value(), Parse("rfactor t k 8 outer first\nfactor_out tf")).value();
+  EXPECT_EQ(FindLoadedBuffer(state.FindNest("tfu")->stage, "g"), nullptr);
+  EXPECT_NE(FindLoadedBuffer(state.FindNest("tf")->stage, "g"), nullptr);
+  EXPECT_EQ(FindLoadedBuffer(state.FindNest("tf")->stage, "w"), nullptr);
+}
+
+TEST(FactorOut, SaysWhatDoesNotFit) {
+  const auto error = [](std::string_view text) {
+    return std::string(Replay(ir::ParseWorkload(kScaled).value(), Parse(text)).status().message());
+  };
+  EXPECT_THAT(error("factor_out t"), HasSubstr("not a sum of products with a factor that is the same all along it"));
+  EXPECT_THAT(error("rfactor t k 8 outer first\nfactor_out t"), HasSubstr("not a sum of products"));
+  EXPECT_THAT(error("split i 2 mask\nfactor_out t"), HasSubstr("scheduled already"));
+  EXPECT_THAT(error("factor_out q"), HasSubstr("no stage q"));
+  EXPECT_THAT(std::string(ReplayError("factor_out u").message()), HasSubstr("stage u is not a sum"));
+}
+
 struct Illegal {
   const char* schedule;
   const char* message;
@@ -190,7 +232,7 @@ TEST(ScheduleText, PrintsAndParsesBack) {
       "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline "
       "u\ncache_write t\n"
       "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nrfactor t k 4 outer first\n"
-      "split_axis t j 2\nwinograd t 4\nprefetch wpt t bo 2\ntotal_order t\nskip_padding t\n";
+      "split_axis t j 2\nfactor_out tf\nwinograd t 4\nprefetch wpt t bo 2\ntotal_order t\nskip_padding t\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);
@@ -198,8 +240,8 @@ TEST(ScheduleText, PrintsAndParsesBack) {
 
 TEST(ScheduleText, ErrorsNameTheLine) {
   for (const char* bad : {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0",
-                          "rfactor t k 4", "rfactor t k 4 outer last", "split_axis t j", "reorder i", "winograd t",
-                          "winograd t four", "prefetch w t j", "prefetch w t j one"}) {
+                          "rfactor t k 4", "rfactor t k 4 outer last", "factor_out", "split_axis t j", "reorder i",
+                          "winograd t", "winograd t four", "prefetch w t j", "prefetch w t j one"}) {
     const auto schedule = ParseSchedule(std::string("inline u\n") + bad);
     ASSERT_FALSE(schedule.ok()) << bad;
     EXPECT_THAT(std::string(schedule.status().message()), HasSubstr("line 2"));

@@ -12,10 +12,12 @@
 
 namespace hone::tests {
 
-// OK if the compiled kernel agrees with the interpreter. threads: the size of the pool that the kernel runs on.
+// OK if the compiled kernel agrees with the interpreter, at each of the sizes. threads: the size of the pool that the
+// kernel runs on.
 absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
                            const target::Target& target, Tolerance tolerance = {}, int threads = 2,
-                           codegen::Effort effort = codegen::Effort::kKernel);
+                           codegen::Effort effort = codegen::Effort::kKernel,
+                           const std::vector<SizeMap>& sizes = kFixedSizes);
 
 }  // namespace hone::tests
 

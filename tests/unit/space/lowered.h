@@ -12,10 +12,11 @@
 
 namespace hone::tests {
 
-// OK if the lowered functions agree with the workload. The verifier runs between passes, and a race of lanes is an
-// error. For small workloads.
+// OK if the lowered functions agree with the workload, at each of the sizes. The verifier runs between passes, and a
+// race of lanes is an error. For small workloads.
 absl::Status CheckLowered(const ir::Workload& workload, const schedule::Schedule& schedule,
-                          const target::Target& target, Tolerance tolerance = {});
+                          const target::Target& target, Tolerance tolerance = {},
+                          const std::vector<SizeMap>& sizes = kFixedSizes);
 
 }  // namespace hone::tests
 

@@ -15,7 +15,7 @@ namespace hone::tests {
 namespace {
 
 constexpr size_t kCanaryBytes = 256;
-constexpr unsigned char kCanary = 0xA5;
+constexpr unsigned char kCanary = 0xFF;  // NaN in floats of every type
 
 void FillParam(const ir::Param& param, std::span<std::byte> bytes, Random& random) {
   const ir::DType dtype = param.buffer->dtype;
@@ -37,19 +37,23 @@ uint64_t FloatsApart(const std::byte* a, const std::byte* b, size_t size) {
 
 }  // namespace
 
-Guarded::Guarded(int64_t bytes) : bytes_(static_cast<size_t>(bytes)), memory_(nullptr, std::free) {
-  const size_t total = (bytes_ + 2 * kCanaryBytes + 63) / 64 * 64;
+Guarded::Guarded(int64_t bytes, int64_t room)
+    : bytes_(static_cast<size_t>(bytes)), room_(static_cast<size_t>(room)), memory_(nullptr, std::free) {
+  const size_t total = (room_ + 2 * kCanaryBytes + 63) / 64 * 64;
   memory_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, total)));
   std::memset(memory_.get(), kCanary, total);
 }
 
 std::byte* Guarded::data() { return reinterpret_cast<std::byte*>(memory_.get() + kCanaryBytes); }
 
+std::span<std::byte> Guarded::with_canary() { return {data(), room_ + kCanaryBytes}; }
+
 bool Guarded::Intact() const {
-  for (size_t i = 0; i < kCanaryBytes; ++i) {
-    if (memory_.get()[i] != kCanary || memory_.get()[kCanaryBytes + bytes_ + i] != kCanary) return false;
-  }
-  return true;
+  const auto is_canary = [](unsigned char byte) { return byte == kCanary; };
+  const unsigned char* const first = memory_.get();
+  const unsigned char* const behind = first + kCanaryBytes + bytes_;
+  return std::all_of(first, first + kCanaryBytes, is_canary) &&
+         std::all_of(behind, first + kCanaryBytes + room_ + kCanaryBytes, is_canary);
 }
 
 std::vector<Guarded> Allocate(const std::vector<int64_t>& bytes) {
@@ -58,22 +62,43 @@ std::vector<Guarded> Allocate(const std::vector<int64_t>& bytes) {
   return buffers;
 }
 
+std::vector<Guarded> Allocate(const std::vector<ir::Buffer>& buffers, const std::vector<ir::Buffer>& largest) {
+  std::vector<Guarded> memory;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    memory.emplace_back(ir::NumBytes(*buffers[i]), ir::NumBytes(*largest[i]));
+  }
+  return memory;
+}
+
 std::vector<int64_t> BytesOf(const std::vector<ir::Buffer>& buffers) {
   std::vector<int64_t> bytes;
   for (const ir::Buffer& buffer : buffers) bytes.push_back(ir::NumBytes(*buffer));
   return bytes;
 }
 
-absl::StatusOr<Problem> MakeProblem(const ir::Workload& workload) {
-  Problem problem;
+std::vector<int64_t> InOrder(const ir::Workload& workload, const SizeMap& sizes) {
+  std::vector<int64_t> values;
+  for (const ir::OpenSize& size : workload.sizes) values.push_back(sizes.at(size.name));
+  return values;
+}
+
+absl::StatusOr<Problem> MakeProblem(const ir::Workload& workload, const SizeMap& sizes, Room room) {
+  Problem problem{.workload = workload.sizes.empty() ? workload : ir::WithSizes(workload, sizes)};
+  const ir::Workload& largest = room == Room::kOfRun ? problem.workload : workload;
+  const auto buffers = [](const ir::Workload& w) {
+    std::vector<ir::Buffer> result;
+    for (const ir::Param& param : w.params) result.push_back(param.buffer);
+    return result;
+  };
   Random random(7);
   std::vector<std::span<const std::byte>> spans;
-  for (const ir::Param& param : workload.params) {
-    problem.params.emplace_back(ir::NumBytes(*param.buffer));
-    FillParam(param, problem.params.back().span(), random);
-    spans.emplace_back(problem.params.back().span());
+  problem.params = Allocate(buffers(problem.workload), buffers(largest));
+  for (size_t i = 0; i < problem.params.size(); ++i) {
+    FillParam(problem.workload.params[i], problem.params[i].span(), random);
+    spans.emplace_back(problem.params[i].span());
   }
-  HONE_ASSIGN_OR_RETURN(problem.expected, ir::Interpret(workload, spans));
+  problem.outputs = Allocate(problem.workload.outputs, largest.outputs);
+  HONE_ASSIGN_OR_RETURN(problem.expected, ir::Interpret(problem.workload, spans));
   return problem;
 }
 
@@ -100,17 +125,24 @@ absl::Status Compare(const ir::BufferNode& buffer, std::span<const std::byte> ex
   return absl::OkStatus();
 }
 
-absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, const std::vector<Guarded>& packed,
-                        const std::vector<Guarded>& outputs, Tolerance tolerance) {
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    HONE_RETURN_IF_ERROR(Compare(*workload.outputs[i], problem.expected[i], outputs[i].span(), tolerance));
+absl::Status CompareAll(const Problem& problem, const std::vector<Guarded>& packed, Tolerance tolerance) {
+  for (size_t i = 0; i < problem.outputs.size(); ++i) {
+    HONE_RETURN_IF_ERROR(
+        Compare(*problem.workload.outputs[i], problem.expected[i], problem.outputs[i].span(), tolerance));
   }
-  for (const auto* group : {&problem.params, &packed, &outputs}) {
+  for (const auto* group : {&problem.params, &packed, &problem.outputs}) {
     for (const Guarded& buffer : *group) {
       if (!buffer.Intact()) return absl::DataLossError("wrote outside of a buffer");
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status AtSizes(const absl::Status& status, const SizeMap& sizes) {
+  if (status.ok() || sizes.empty()) return status;
+  std::string where;
+  for (const auto& [name, value] : sizes) where += fmt::format("{}{} = {}", where.empty() ? "" : ", ", name, value);
+  return Annotate(status, "at " + where);
 }
 
 }  // namespace hone::tests

@@ -181,6 +181,39 @@ output o
                             rows, keys, d, v)};
 }
 
+// `rows` of k numbers times n x k weights of `bits` bits in blocks, and a bias, as MatMulNBits is written. zeros: ""
+// for the middle of the range, "bytes" for zero points packed like the weights, "floats".
+NamedWorkload FewBits(const std::string& name, int rows, int n, int k, int bits, int block, const std::string& zeros) {
+  const int per_byte = 8 / bits, blocks = (k + block - 1) / block;
+  const auto unpack = [&](const std::string& byte, const std::string& place) {
+    if (bits == 8) return fmt::format("i32({})", byte);
+    return fmt::format("(i32({}) >> i32({} % {}) * {}i32 & {}i32)", byte, place, per_byte, bits, (1 << bits) - 1);
+  };
+  std::string zero = fmt::format("{}f32", 1 << (bits - 1)), param;
+  if (zeros == "floats") {
+    param = fmt::format("const z: f32[{},{}] in [0, 15]\n", n, blocks);
+    zero = fmt::format("z[a, b // {}]", block);
+  } else if (zeros == "bytes") {
+    param = fmt::format("const z: u8[{},{}] in [0, 255]\n", n, (blocks + per_byte - 1) / per_byte);
+    const std::string byte = fmt::format("z[a, b // {} // {}]", block, per_byte);
+    zero = fmt::format("f32({})", unpack(byte, fmt::format("b // {}", block)));
+  }
+  const std::string inside = fmt::format("b %% {}", block);
+  const std::string number = unpack(fmt::format("w[a, b // {}, {} // {}]", block, inside, per_byte), inside);
+  std::string text = fmt::format(R"(workload "matmul_nbits"
+input x: f32[{0},{2}] in [-1, 1]
+const w: u8[{1},{3},{4}] in [0, 255]
+const s: f32[{1},{3}] in [0.01, 0.1]
+{5}const c: f32[{1}] in [-1, 1]
+m: f32[{1},{2}] over a:{1}, b:{2} = (f32({6}) - {7}) * s[a, b // {8}]
+t: f32[{0},{1}] over i:{0}, j:{1} = sum k:{2} of x[i, k] * m[j, k]
+u: f32[{0},{1}] over ui:{0}, uj:{1} = t[ui, uj] + c[uj]
+output u
+)",
+                                 rows, n, k, blocks, block * bits / 8, param, number, zero, block);
+  return {name, std::move(text)};
+}
+
 std::vector<NamedWorkload> Anchors() {
   return {
       MatMul("matmul_round", 32, 64, 48, true),
@@ -334,6 +367,14 @@ o: i64[5,9] over a:5, b:9 = min(x[a, b] * 4611686018427387904, x[a, b] * 4611686
 t: i64[5,9] over e:5, f:9 = select(x[e, f] < x[e, f] + 9223372036854775807, m[e, f] * 10 + n[e, f], q[e, f] + o[e, f])
 output t
 )"},
+      // Masks of 4 bits are looked up in a register where a vector has 16 elements.
+      {"nibbles",
+       R"(workload "elementwise"
+input x: u8[7,64] in [0, 255]
+t: f32[7,64] over i:7, j:64 = (f32(i32(x[i, j]) & 15i32) - 8f32) * f32(i32(x[i, j]) >> 4i32 & 15i32) )"
+       R"(+ f32(i32(x[i, j]) & 31i32) * (f32(i32(x[i, j]) & 3i32) - 0.1f32) - f32(i32(x[i, j]) + 9i32 & 15i32)
+output t
+)"},
       {"gather", R"(workload "gather"
 input x: f32[10,6] in [-1, 1]
 input g: i64[7] in [0, 9]
@@ -374,9 +415,23 @@ std::vector<NamedWorkload> ByteWorkloads() {
   };
 }
 
+std::vector<NamedWorkload> QuantizedWorkloads() {
+  return {
+      FewBits("quantized_row", 1, 80, 128, 4, 32, ""),
+      FewBits("quantized_rows", 7, 67, 96, 4, 16, ""),
+      FewBits("quantized_zeros", 1, 70, 64, 4, 16, "bytes"),
+      FewBits("quantized_float_zeros", 3, 33, 64, 4, 32, "floats"),
+      FewBits("quantized_8_bits", 2, 40, 96, 8, 32, "bytes"),
+      FewBits("quantized_2_bits", 1, 19, 64, 2, 16, "bytes"),
+      FewBits("quantized_short_block", 5, 48, 40, 4, 32, "bytes"),
+      FewBits("quantized_one_block", 2, 20, 24, 8, 32, ""),
+      FewBits("quantized_narrow", 1, 3, 32, 4, 16, ""),
+  };
+}
+
 std::vector<NamedWorkload> SmallWorkloads() {
   std::vector<NamedWorkload> all;
-  for (const auto& group : {Anchors(), Fused(), Reductions(), Others(), ByteWorkloads()})
+  for (const auto& group : {Anchors(), Fused(), Reductions(), Others(), ByteWorkloads(), QuantizedWorkloads()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

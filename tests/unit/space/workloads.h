@@ -28,6 +28,8 @@ output z
 std::vector<NamedWorkload> SmallWorkloads();
 // The small workloads that are sums of products of 8-bit integers, for tensor instructions.
 std::vector<NamedWorkload> ByteWorkloads();
+// The small workloads that are products with weights of few bits.
+std::vector<NamedWorkload> QuantizedWorkloads();
 
 }  // namespace hone::tests
 

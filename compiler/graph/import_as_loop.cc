@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/graph/import_as_loop.h"
+
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using RawValue = decltype(RawAttribute::value);
+using RawAttributes = std::map<std::string, RawValue>;
+
+// Writes nodes one by one. A value is named by what it is, after a prefix that names in files do not have.
+class RawWriter {
+ public:
+  // The outer writer, if there is one, makes the names that this one may also use.
+  explicit RawWriter(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  // Appends a node with one output, and returns the name of the output.
+  std::string Op(const std::string& op, std::vector<std::string> inputs, RawAttributes attributes = {}) {
+    return Ops(op, std::move(inputs), 1, std::move(attributes)).front();
+  }
+  std::vector<std::string> Ops(const std::string& op, std::vector<std::string> inputs, size_t outputs,
+                               RawAttributes attributes = {}) {
+    RawNode node = {.name = fmt::format("{}{}_{}", prefix_, op, nodes_.size()), .op = op, .inputs = std::move(inputs)};
+    for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(fmt::format("{}:{}", node.name, i));
+    for (auto& [name, value] : attributes) node.attributes[name].value = std::move(value);
+    nodes_.push_back(std::move(node));
+    return nodes_.back().outputs;
+  }
+  std::string Int(int64_t number) { return Op("Constant", {}, {{"value_int", number}}); }
+  std::string Ints(std::vector<int64_t> numbers) { return Op("Constant", {}, {{"value_ints", std::move(numbers)}}); }
+  std::string Extent(const std::string& value, int64_t axis) { return Op("Gather", {Op("Shape", {value}), Int(axis)}); }
+  std::string Unsqueeze(const std::string& value, int64_t axis) { return Op("Unsqueeze", {value, Ints({axis})}); }
+  std::string Squeeze(const std::string& value, int64_t axis) { return Op("Squeeze", {value, Ints({axis})}); }
+
+  // Gives the last node's only output another name.
+  void Name(const std::string& name) { nodes_.back().outputs.front() = name; }
+  std::vector<RawNode> Take() { return std::move(nodes_); }
+
+ private:
+  const std::string prefix_;
+  std::vector<RawNode> nodes_;
+};
+
+// A Loop over `steps`, which begins if `condition` holds ("": always).
+RawNode MakeLoop(const RawNode& node, const std::string& steps, const std::string& condition, RawGraph body) {
+  RawNode loop = {.name = node.name, .op = "Loop", .inputs = {steps, condition}};
+  loop.attributes["body"].value = std::make_shared<const RawGraph>(std::move(body));
+  return loop;
+}
+
+absl::StatusOr<std::vector<int64_t>> ScanList(const RawNode& node, const std::string& name, size_t count) {
+  const auto attribute = node.attributes.find(name);
+  if (attribute == node.attributes.end()) return std::vector<int64_t>(count, 0);
+  const auto* list = std::get_if<std::vector<int64_t>>(&attribute->second.value);
+  if (list == nullptr || list->size() != count) {
+    return absl::InvalidArgumentError(fmt::format("attribute {} must be a list of {} integers", name, count));
+  }
+  return *list;
+}
+
+// What of a Scan's inputs are states, and what is scanned.
+struct ScanParts {
+  std::shared_ptr<const RawGraph> body;
+  size_t states = 0, scanned = 0, rows = 0;
+};
+
+absl::StatusOr<ScanParts> PartsOf(const RawNode& node) {
+  const auto attribute = [&]<typename T>(const std::string& name, const T*) -> const T* {
+    const auto found = node.attributes.find(name);
+    return found == node.attributes.end() ? nullptr : std::get_if<T>(&found->second.value);
+  };
+  const auto* body = attribute("body", static_cast<std::shared_ptr<const RawGraph>*>(nullptr));
+  const auto* scanned = attribute("num_scan_inputs", static_cast<int64_t*>(nullptr));
+  if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError("body is missing");
+  if (scanned == nullptr || *scanned < 1 || static_cast<size_t>(*scanned) > node.inputs.size()) {
+    return absl::InvalidArgumentError("attribute num_scan_inputs must be a number from 1 to that of the inputs");
+  }
+  const size_t states = node.inputs.size() - static_cast<size_t>(*scanned);
+  if ((*body)->outputs.size() < states || (*body)->inputs.size() != node.inputs.size()) {
+    return absl::InvalidArgumentError("its body does not have the inputs and outputs of the scan");
+  }
+  return ScanParts{*body, states, static_cast<size_t>(*scanned), (*body)->outputs.size() - states};
+}
+
+// Every step gathers the elements of the scanned inputs.
+absl::StatusOr<AsLoop> SpellScan(const RawNode& node, int64_t opset) {
+  if (opset < 9) {
+    return absl::UnimplementedError("Scan of opset 8, with a batch, is not supported; convert the model to opset 9");
+  }
+  HONE_ASSIGN_OR_RETURN(const ScanParts parts, PartsOf(node));
+  HONE_ASSIGN_OR_RETURN(const auto input_axes, ScanList(node, "scan_input_axes", parts.scanned));
+  HONE_ASSIGN_OR_RETURN(const auto input_directions, ScanList(node, "scan_input_directions", parts.scanned));
+  HONE_ASSIGN_OR_RETURN(const auto output_axes, ScanList(node, "scan_output_axes", parts.rows));
+  HONE_ASSIGN_OR_RETURN(const auto output_directions, ScanList(node, "scan_output_directions", parts.rows));
+  RawWriter before("scan:"), inside("scan:body:");
+  const std::string steps = before.Extent(node.inputs[parts.states], input_axes[0]);
+  RawGraph body = *parts.body;
+  body.inputs.resize(parts.states);
+  body.inputs.insert(body.inputs.begin(), {{.name = "scan:step"}, {.name = "scan:goes_on"}});
+  body.outputs.insert(body.outputs.begin(), "scan:goes_on");
+  const std::string from_end = inside.Op("Sub", {inside.Op("Sub", {steps, inside.Int(1)}), "scan:step"});
+  for (size_t k = 0; k < parts.scanned; ++k) {
+    const std::string place = input_directions[k] == 0 ? "scan:step" : from_end;
+    inside.Op("Gather", {node.inputs[parts.states + k], place}, {{"axis", input_axes[k]}});
+    inside.Name(parts.body->inputs[parts.states + k].name);
+  }
+  std::vector<RawNode> nodes = inside.Take();
+  body.nodes.insert(body.nodes.begin(), std::make_move_iterator(nodes.begin()), std::make_move_iterator(nodes.end()));
+  RawNode loop = MakeLoop(node, steps, "", std::move(body));
+  loop.inputs.insert(loop.inputs.end(), node.inputs.begin(),
+                     node.inputs.begin() + static_cast<std::ptrdiff_t>(parts.states));
+  loop.outputs = node.outputs;
+  AsLoop result = {before.Take(), true, node.outputs, std::vector<int64_t>(parts.states, 0),
+                   std::vector<bool>(parts.states, false)};
+  result.nodes.push_back(std::move(loop));
+  result.axes.insert(result.axes.end(), output_axes.begin(), output_axes.end());
+  for (const int64_t direction : output_directions) result.reversed.push_back(direction != 0);
+  return result;
+}
+
+// --- NonMaxSuppression.
+
+// The edges of boxes, each f32[batch, boxes]; `area` is theirs.
+struct Boxes {
+  std::string top, left, bottom, right, area;
+};
+
+// Inputs: boxes f32[batch, boxes, 4]: two corners in any order or, if `center`, the center and the size.
+Boxes EdgesOf(RawWriter& w, const std::string& boxes, bool center) {
+  std::vector<std::string> c;
+  for (int64_t i = 0; i < 4; ++i) c.push_back(w.Op("Gather", {boxes, w.Int(i)}, {{"axis", int64_t{2}}}));
+  Boxes edges;
+  if (center) {  // x, y, width, height
+    const std::string half = w.Op("Constant", {}, {{"value_float", 0.5}});
+    const std::string x = w.Op("Mul", {c[2], half}), y = w.Op("Mul", {c[3], half});
+    edges = {w.Op("Sub", {c[1], y}), w.Op("Sub", {c[0], x}), w.Op("Add", {c[1], y}), w.Op("Add", {c[0], x}), ""};
+  } else {  // y, x, y, x
+    edges = {w.Op("Min", {c[0], c[2]}), w.Op("Min", {c[1], c[3]}), w.Op("Max", {c[0], c[2]}), w.Op("Max", {c[1], c[3]}),
+             ""};
+  }
+  edges.area = w.Op("Mul", {w.Op("Sub", {edges.bottom, edges.top}), w.Op("Sub", {edges.right, edges.left})});
+  return edges;
+}
+
+// One step: takes the box with the highest score of each batch and class, and removes it and all that overlap it. A
+// removed box has the score -inf. States: the scores f32[batch, classes, boxes]. Rows, [batch, classes]: the box, and
+// whether there was one.
+RawGraph SuppressionStep(const Boxes& boxes, const std::string& threshold, const std::string& lowest) {
+  RawWriter w("nms:body:");
+  const std::string scores = "nms:scores";
+  const RawAttributes last = {{"axis", int64_t{2}}};
+  const std::string best = w.Op("ArgMax", {scores}, last);  // [batch, classes, 1]
+  const std::string place = w.Squeeze(best, 2);
+  const std::string found =
+      w.Op("Greater", {w.Op("GatherElements", {scores, best}, last), lowest});  // [batch, classes, 1]
+  const auto both = [&](const std::string& edge, const char* op) {              // of the best box and of every box
+    const std::string own = w.Unsqueeze(w.Op("GatherElements", {edge, place}, {{"axis", int64_t{1}}}), 2);
+    return w.Op(op, {own, w.Unsqueeze(edge, 1)});
+  };
+  const std::string zero = w.Op("Constant", {}, {{"value_float", 0.0}});
+  const auto common = [&](const std::string& begin, const std::string& end) {
+    return w.Op("Max", {w.Op("Sub", {both(end, "Min"), both(begin, "Max")}), zero});
+  };
+  const std::string shared = w.Op("Mul", {common(boxes.top, boxes.bottom), common(boxes.left, boxes.right)});
+  const std::string overlap = w.Op("Div", {shared, w.Op("Sub", {both(boxes.area, "Add"), shared})});
+  const std::string places = w.Op("Range", {w.Int(0), w.Extent(scores, 2), w.Int(1)});
+  const std::string removed = w.Op("Or", {w.Op("Greater", {overlap, threshold}), w.Op("Equal", {places, best})});
+  const std::string next = w.Op("Where", {removed, lowest, scores});
+  const std::string goes_on = w.Op("Greater", {w.Op("ReduceMax", {next}, {{"keepdims", int64_t{0}}}), lowest});
+  RawGraph body;
+  for (const char* name : {"nms:step", "nms:goes_on", "nms:scores"}) body.inputs.push_back({.name = name});
+  body.outputs = {goes_on, next, place, w.Squeeze(found, 2)};
+  body.nodes = w.Take();
+  return body;
+}
+
+// Inputs: boxes [batch, boxes, 4], scores [batch, classes, boxes], and as scalars the most boxes per batch and class
+// (0 if absent), the overlap from which on a box is removed (0), the score from which on a box counts (none). Output:
+// i64[selected, 3]: batch, class and box.
+absl::StatusOr<AsLoop> SpellNonMaxSuppression(const RawNode& node, int64_t /*opset*/) {
+  const auto given = [&](size_t i) { return i < node.inputs.size() && !node.inputs[i].empty(); };
+  const auto center = node.attributes.find("center_point_box");
+  const bool has_centers = center != node.attributes.end() && center->second.value == RawValue(int64_t{1});
+  if (!given(0) || !given(1)) return absl::InvalidArgumentError("input 0 or 1 is missing");
+  RawWriter w("nms:");
+  const auto scalar = [&](size_t i, const std::string& fallback) {
+    return given(i) ? w.Op("Reshape", {node.inputs[i], w.Ints({})}) : fallback;
+  };
+  const std::string lowest = w.Op("Constant", {}, {{"value_float", -std::numeric_limits<double>::infinity()}});
+  const Boxes boxes = EdgesOf(w, node.inputs[0], has_centers);
+  const std::string most = scalar(2, w.Int(0));
+  const std::string threshold = scalar(3, w.Op("Constant", {}, {{"value_float", 0.0}}));
+  std::string scores = node.inputs[1];
+  if (given(4)) scores = w.Op("Where", {w.Op("Greater", {scores, scalar(4, "")}), scores, lowest});
+  const std::string begins = w.Op("Greater", {w.Op("ReduceMax", {scores}, {{"keepdims", int64_t{0}}}), lowest});
+  const std::string steps = w.Op("Min", {most, w.Extent(scores, 2)});
+  std::vector<RawNode> nodes = w.Take();
+  nodes.push_back(MakeLoop(node, steps, begins, SuppressionStep(boxes, threshold, lowest)));
+  nodes.back().inputs.push_back(scores);
+  nodes.back().outputs = {"", "nms:places", "nms:found"};
+  RawWriter after("nms:after:");
+  const RawAttributes steps_last = {{"perm", std::vector<int64_t>{1, 2, 0}}};  // [batch, classes, steps]
+  const std::string selected =
+      after.Op("Transpose", {after.Op("NonZero", {after.Op("Transpose", {"nms:found"}, steps_last)})},
+               {{"perm", std::vector<int64_t>{1, 0}}});  // [selected, 3]
+  const std::string box =
+      after.Unsqueeze(after.Op("GatherND", {after.Op("Transpose", {"nms:places"}, steps_last), selected}), 1);
+  const std::string result =
+      after.Op("Concat", {after.Op("Slice", {selected, after.Ints({0}), after.Ints({2}), after.Ints({1})}), box},
+               {{"axis", int64_t{1}}});
+  for (RawNode& last : after.Take()) nodes.push_back(std::move(last));
+  return AsLoop{std::move(nodes), false, {result}, {0}, {false}};
+}
+
+// --- Recurrences.
+
+bool HasRecurrence(const RawNode& node) { return node.op == "RNN" || node.op == "GRU" || node.op == "LSTM"; }
+
+int64_t IntOf(const RawNode& node, const std::string& name, int64_t fallback) {
+  const auto found = node.attributes.find(name);
+  const auto* value = found == node.attributes.end() ? nullptr : std::get_if<int64_t>(&found->second.value);
+  return value == nullptr ? fallback : *value;
+}
+
+std::string DirectionOf(const RawNode& node) {
+  const auto found = node.attributes.find("direction");
+  const auto* text = found == node.attributes.end() ? nullptr : std::get_if<std::string>(&found->second.value);
+  return text == nullptr ? "forward" : *text;
+}
+
+// Inputs of a recurrence: x, weights, recurrent weights, biases, lengths, states, peepholes.
+constexpr size_t kWeights = 1, kRecurrent = 2, kLengths = 4, kFirstState = 5, kPeepholes = 7;
+
+// Writes one direction of a recurrence as a loop over one-step recurrences of the same kind.
+class RecurrenceWriter {
+ public:
+  // `step` has the inputs and attributes of the direction. Names start with `prefix`.
+  RecurrenceWriter(RawNode step, std::string prefix, bool reversed)
+      : step_(std::move(step)), prefix_(std::move(prefix)), reversed_(reversed), before_(prefix_) {
+    step_.inputs.resize(kPeepholes + 1);
+  }
+
+  // The nodes; the sequence and the last states are values named by Output.
+  std::vector<RawNode> Write() {
+    const std::string steps = before_.Extent(step_.inputs[0], TimeAxis());
+    const size_t states = step_.op == "LSTM" ? 2 : 1;
+    RawNode loop = MakeLoop(step_, steps, "", Body(steps, states));
+    loop.name = prefix_ + "Loop";
+    for (size_t i = 0; i < states; ++i) {
+      loop.inputs.push_back(FirstState(step_.inputs[kFirstState + i]));
+      loop.outputs.push_back(Output(1 + i));
+    }
+    loop.outputs.push_back(prefix_ + "rows");
+    std::vector<RawNode> nodes = before_.Take();
+    nodes.push_back(std::move(loop));
+    RawWriter after(prefix_ + "after:");
+    // The rows are [steps, directions, batch, units], or with the batch first [steps, batch, directions, units].
+    std::string sequence = prefix_ + "rows";
+    if (reversed_) {
+      sequence = after.Op("Slice", {sequence, after.Ints({-1}), after.Ints({std::numeric_limits<int64_t>::min()}),
+                                    after.Ints({0}), after.Ints({-1})});
+    }
+    const std::vector<int64_t> order =
+        IsBatchFirst() ? std::vector<int64_t>{1, 0, 2, 3} : std::vector<int64_t>{0, 1, 2, 3};
+    after.Op("Transpose", {sequence}, {{"perm", order}});
+    after.Name(Output(0));
+    for (RawNode& node : after.Take()) nodes.push_back(std::move(node));
+    return nodes;
+  }
+
+  std::string Output(size_t index) const { return fmt::format("{}out{}", prefix_, index); }
+
+ private:
+  bool IsBatchFirst() const { return IntOf(step_, "layout", 0) != 0; }
+  int64_t TimeAxis() const { return IsBatchFirst() ? 1 : 0; }
+
+  // The state before the first step: the given one, or zeros.
+  std::string FirstState(const std::string& given) {
+    if (!given.empty()) return given;
+    const auto extent = [&](size_t input, int64_t axis) {
+      return before_.Unsqueeze(before_.Extent(step_.inputs[input], axis), 0);
+    };
+    const std::string one = before_.Ints({1}), batch = extent(0, 1 - TimeAxis()), units = extent(kRecurrent, 2);
+    const std::string shape = before_.Op(
+        "Concat",
+        IsBatchFirst() ? std::vector<std::string>{batch, one, units} : std::vector<std::string>{one, batch, units},
+        {{"axis", int64_t{0}}});
+    return before_.Op("CastLike", {before_.Op("ConstantOfShape", {shape}), step_.inputs[0]});
+  }
+
+  RawGraph Body(const std::string& steps, size_t states) const {
+    RawWriter w(prefix_ + "body:");
+    RawGraph body;
+    const std::string counter = prefix_ + "step", goes_on = prefix_ + "goes_on";
+    body.inputs = {{.name = counter}, {.name = goes_on}};
+    body.outputs = {goes_on};
+    const std::string time = reversed_ ? w.Op("Sub", {w.Op("Sub", {steps, w.Int(1)}), counter}) : counter;
+    RawNode step = step_;
+    step.attributes.erase("direction");
+    step.inputs[0] = w.Unsqueeze(w.Op("Gather", {step_.inputs[0], time}, {{"axis", TimeAxis()}}), TimeAxis());
+    // A length that is at most the number of steps before makes the one-step recurrence keep its state.
+    if (!step_.inputs[kLengths].empty()) {
+      step.inputs[kLengths] = w.Op("Sub", {step_.inputs[kLengths], w.Op("CastLike", {time, step_.inputs[kLengths]})});
+    }
+    std::vector<RawAttributes::value_type> attributes;
+    for (const auto& [name, attribute] : step.attributes) attributes.emplace_back(name, attribute.value);
+    for (size_t i = 0; i < states; ++i) {
+      step.inputs[kFirstState + i] = fmt::format("{}state{}", prefix_, i);
+      body.inputs.push_back({.name = step.inputs[kFirstState + i]});
+    }
+    const std::vector<std::string> made =
+        w.Ops(step.op, step.inputs, 1 + states, RawAttributes(attributes.begin(), attributes.end()));
+    body.outputs.insert(body.outputs.end(), made.begin() + 1, made.end());
+    body.outputs.push_back(w.Squeeze(made[0], TimeAxis()));
+    body.nodes = w.Take();
+    return body;
+  }
+
+  RawNode step_;
+  const std::string prefix_;
+  const bool reversed_;
+  RawWriter before_;
+};
+
+// The inputs and attributes of one direction of a bidirectional recurrence.
+absl::StatusOr<RawNode> OneDirection(const RawNode& node, int64_t direction, RawWriter& w) {
+  RawNode one = node;
+  const int64_t state_axis = IntOf(node, "layout", 0) != 0 ? 1 : 0;
+  for (size_t i = kWeights; i < one.inputs.size(); ++i) {
+    if (one.inputs[i].empty() || i == kLengths) continue;
+    const int64_t axis = i == kFirstState || i == kFirstState + 1 ? state_axis : 0;
+    one.inputs[i] = w.Op("Slice", {one.inputs[i], w.Ints({direction}), w.Ints({direction + 1}), w.Ints({axis})});
+  }
+  for (const char* name : {"activation_alpha", "activation_beta"}) {
+    if (one.attributes.contains(name)) {
+      return absl::UnimplementedError(fmt::format(
+          "attribute {} of a bidirectional recurrence is supported only if the number of steps is fixed", name));
+    }
+  }
+  const auto activations = one.attributes.find("activations");
+  if (activations == one.attributes.end()) return one;
+  auto* names = std::get_if<std::vector<std::string>>(&activations->second.value);
+  if (names == nullptr || names->size() % 2 != 0) return absl::InvalidArgumentError("attribute activations is wrong");
+  const auto half = static_cast<std::ptrdiff_t>(names->size() / 2);
+  const auto begin = names->begin() + direction * half;
+  *names = std::vector<std::string>(begin, begin + half);
+  return one;
+}
+
+absl::StatusOr<AsLoop> SpellRecurrence(const RawNode& node, int64_t /*opset*/) {
+  const std::string direction = DirectionOf(node);
+  AsLoop result;
+  const size_t outputs = node.op == "LSTM" ? 3 : 2;
+  if (direction != "bidirectional") {
+    RecurrenceWriter writer(node, "rnn:", direction == "reverse");
+    result.nodes = writer.Write();
+    for (size_t i = 0; i < outputs; ++i) result.outputs.push_back(writer.Output(i));
+  } else {
+    RawWriter before("rnn:"), after("rnn:after:");
+    std::vector<RawNode> parts;
+    std::vector<std::string> names;
+    for (const int64_t d : {0, 1}) {
+      HONE_ASSIGN_OR_RETURN(RawNode one, OneDirection(node, d, before));
+      RecurrenceWriter writer(std::move(one), fmt::format("rnn{}:", d), d == 1);
+      for (RawNode& part : writer.Write()) parts.push_back(std::move(part));
+      for (size_t i = 0; i < outputs; ++i) names.push_back(writer.Output(i));
+    }
+    result.nodes = before.Take();
+    for (RawNode& part : parts) result.nodes.push_back(std::move(part));
+    const bool batch_first = IntOf(node, "layout", 0) != 0;
+    for (size_t i = 0; i < outputs; ++i) {
+      const int64_t axis = i == 0 ? (batch_first ? 2 : 1) : (batch_first ? 1 : 0);
+      result.outputs.push_back(after.Op("Concat", {names[i], names[outputs + i]}, {{"axis", axis}}));
+    }
+    for (RawNode& last : after.Take()) result.nodes.push_back(std::move(last));
+  }
+  result.outputs.resize(node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) result.outputs[i].clear();
+  }
+  result.axes.assign(node.outputs.size(), 0);
+  result.reversed.assign(node.outputs.size(), false);
+  return result;
+}
+
+}  // namespace
+
+SpellAsLoop FindAsLoop(const RawNode& node, const TensorType* first) {
+  if (!node.domain.empty()) return nullptr;
+  if (node.op == "Scan") return SpellScan;
+  if (node.op == "NonMaxSuppression") return SpellNonMaxSuppression;
+  const size_t time_axis = IntOf(node, "layout", 0) != 0 ? 1 : 0;
+  const bool is_open = HasRecurrence(node) && first != nullptr && first->shape.size() == 3 &&
+                       !first->shape[time_axis].IsFixed() && node.inputs.size() > kRecurrent;
+  return is_open ? SpellRecurrence : nullptr;
+}
+
+absl::StatusOr<ValueId> PlaceRows(Graph& graph, ValueId rows, int64_t axis, bool reversed) {
+  if (axis == 0 && !reversed) return rows;
+  if (reversed) {
+    HONE_ASSIGN_OR_RETURN(rows, AddOp(graph, "Slice",
+                                      {rows, AddInts(graph, "starts", {-1}),
+                                       AddInts(graph, "ends", {std::numeric_limits<int64_t>::min()}),
+                                       AddInts(graph, "axes", {0}), AddInts(graph, "steps", {-1})}));
+  }
+  const size_t rank = graph.values[rows].type.shape.size();
+  const int64_t place = AxisFromFront(axis, rank);
+  if (place < 0 || place >= static_cast<int64_t>(rank)) {
+    return absl::InvalidArgumentError(fmt::format("axis {} is not one of {} dimensions", axis, rank));
+  }
+  if (place == 0) return rows;
+  std::vector<int64_t> order;
+  for (int64_t d = 1; d < static_cast<int64_t>(rank); ++d) order.push_back(d);
+  order.insert(order.begin() + place, 0);
+  return AddOp(graph, "Transpose", {rows}, {{"perm", std::move(order)}});
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/graph/import_scope.h"
+
+#include "base/status.h"
+#include "compiler/graph/import_as_loop.h"
+#include "compiler/graph/op.h"
+#include "compiler/graph/opsets/table.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr int64_t kOpsetMin = 1, kOpsetMax = 28;
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> OutputsRead(const RawNode& node, const std::vector<std::string>& of_body) {
+  std::vector<std::string> names(node.outputs.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    if (i >= of_body.size()) return absl::InvalidArgumentError("the node has more outputs than its body defines");
+    names[i] = of_body[i];
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<ValueId>> FindAll(const std::vector<std::string>& names, const Scope& scope) {
+  std::vector<ValueId> values;
+  for (const std::string& name : names) {
+    HONE_ASSIGN_OR_RETURN(const ValueId id, name.empty() ? kAbsent : scope.Find(name));
+    values.push_back(id);
+  }
+  return values;
+}
+
+absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, const Scope& scope) {
+  HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, FindAll(names, scope));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    if (!name.empty() && outputs[i] == kAbsent) {
+      return absl::InvalidArgumentError(fmt::format("its body does not define output '{}'", name));
+    }
+  }
+  return outputs;
+}
+
+int64_t OpsetOf(const std::string& domain, const std::map<std::string, int64_t>& opsets) {
+  const auto opset = opsets.find(domain);
+  return opset != opsets.end() ? opset->second : domain.empty() ? kOpsetMax : 1;
+}
+
+absl::Status CheckOpset(const std::map<std::string, int64_t>& opsets) {
+  const auto it = opsets.find("");
+  if (it == opsets.end()) return absl::OkStatus();
+  if (it->second >= kOpsetMin && it->second <= kOpsetMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("the model uses opset {}; supported are {} to {}: convert the model",
+                                                it->second, kOpsetMin, kOpsetMax));
+}
+
+const decompose::Row* FindDecomposition(const RawNode& node, const std::map<std::string, int64_t>& opsets) {
+  const auto onnx_opset = opsets.find("");
+  return decompose::FindRow(node.domain, node.op, onnx_opset == opsets.end() ? 0 : onnx_opset->second);
+}
+
+bool HasMeaning(const RawNode& node, const std::map<std::string, int64_t>& opsets) {
+  if (FindOp(node.domain, node.op) != nullptr || FindDecomposition(node, opsets) != nullptr) return true;
+  if (FindAsLoop(node, nullptr) != nullptr) return true;
+  return node.domain.empty() && opsets::FindRewrite(node.op, OpsetOf(node.domain, opsets)) != nullptr;
+}
+
+}  // namespace hone::graph
