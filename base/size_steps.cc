@@ -3,11 +3,22 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace hone {
 namespace {
 
-constexpr std::string_view kNames[] = {"number", "add", "subtract", "multiply", "divide", "remainder", "min", "max"};
+// The words of the text form.
+constexpr std::pair<SizeOp, std::string_view> kNames[] = {
+    {SizeOp::kNumber, "number"},
+    {SizeOp::kAdd, "add"},
+    {SizeOp::kSubtract, "subtract"},
+    {SizeOp::kMultiply, "multiply"},
+    {SizeOp::kFloorDivide, "divide"},
+    {SizeOp::kFloorRemainder, "remainder"},
+    {SizeOp::kMin, "min"},
+    {SizeOp::kMax, "max"},
+};
 
 int64_t Wrapped(uint64_t value) { return static_cast<int64_t>(value); }
 
@@ -25,12 +36,13 @@ int64_t FloorRemainder(int64_t a, int64_t b) {
 
 }  // namespace
 
-std::string_view Name(SizeOp op) { return kNames[static_cast<size_t>(op) - 1]; }
+std::string_view Name(SizeOp op) {
+  return std::ranges::find(kNames, op, &std::pair<SizeOp, std::string_view>::first)->second;
+}
 
 std::optional<SizeOp> ParseSizeOp(std::string_view word) {
-  const auto name = std::find(std::begin(kNames), std::end(kNames), word);
-  if (name == std::end(kNames)) return std::nullopt;
-  return static_cast<SizeOp>(name - std::begin(kNames) + 1);
+  const auto found = std::ranges::find(kNames, word, &std::pair<SizeOp, std::string_view>::second);
+  return found == std::end(kNames) ? std::nullopt : std::optional(found->first);
 }
 
 bool IsValid(const SizeStep& step, size_t known) {
