@@ -2,13 +2,13 @@
 #include "compiler/graph/control_flow.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/size_elements.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
@@ -77,17 +77,10 @@ absl::Status CheckState(const TensorType& state, const TensorType& next, size_t 
   return Unfit(fmt::format("state {} is {}, and a step makes {} of it", index, Print(state), Print(next)));
 }
 
-// The sizes that a list of i64 states.
-absl::StatusOr<ir::Shape> ShapeFrom(const Graph& graph, ValueId list) {
-  const Value& value = graph.values[list];
+// The sizes that a value of type i64 states; nullopt if it is not known but for open sizes.
+std::optional<ir::Shape> StatedSizes(const Graph& graph, const Value& value) {
   if (value.data != nullptr) return ir::Shape(ReadConstant<int64_t>(value));
-  ir::Shape shape;
-  for (const ir::Expr& element : value.elements == nullptr ? std::vector<ir::Expr>{} : *value.elements) {
-    const std::optional<ir::Size> size = ir::ToSize(element, graph.sizes);
-    if (!size.has_value()) return Unfit("an element of input 1 is not a size");
-    shape.push_back(*size);
-  }
-  return shape;
+  return value.elements == nullptr ? std::nullopt : SizesOf(*value.elements, graph.sizes);
 }
 
 absl::StatusOr<std::vector<TensorType>> LoopTypes(const Graph& graph, const Node& node) {
@@ -133,9 +126,10 @@ absl::StatusOr<std::vector<TensorType>> LoopTypes(const Graph& graph, const Node
 
 absl::StatusOr<std::vector<TensorType>> FitTypes(const Graph& graph, const Node& node) {
   const TensorType& x = graph.values[node.inputs[0]].type;
-  HONE_ASSIGN_OR_RETURN(const ir::Shape shape, ShapeFrom(graph, node.inputs[1]));
-  if (shape.size() != x.shape.size()) return Unfit("input 1 does not have one element per dimension of input 0");
-  return std::vector<TensorType>{{x.dtype, shape}};
+  const std::optional<ir::Shape> shape = StatedSizes(graph, graph.values[node.inputs[1]]);
+  if (!shape.has_value()) return Unfit("an element of input 1 is not a size");
+  if (shape->size() != x.shape.size()) return Unfit("input 1 does not have one element per dimension of input 0");
+  return std::vector<TensorType>{{x.dtype, *shape}};
 }
 
 }  // namespace
@@ -204,9 +198,8 @@ absl::Status ChangeBodies(Graph& graph, const std::function<absl::Status(Graph&)
 std::optional<ir::Size> SizeOfScalar(const Graph& graph, ValueId id) {
   const Value& value = graph.values[id];
   if (value.type.dtype != ir::DType::kInt64 || value.type.elements() != ir::Size(1)) return std::nullopt;
-  if (value.data != nullptr) return ir::Size(ReadConstant<int64_t>(value).front());
-  if (value.elements == nullptr) return std::nullopt;
-  return ir::ToSize(value.elements->front(), graph.sizes);
+  const std::optional<ir::Shape> sizes = StatedSizes(graph, value);
+  return sizes.has_value() ? std::optional(sizes->front()) : std::nullopt;
 }
 
 std::optional<ir::Size> KnownSteps(const Graph& graph, const Node& loop) {

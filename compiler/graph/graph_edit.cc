@@ -109,19 +109,23 @@ ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, Tens
   return id;
 }
 
+void DeclareSize(Graph& graph, const ir::OpenSize& size) {
+  if (std::ranges::find(graph.sizes, size.name, &ir::OpenSize::name) == graph.sizes.end()) graph.sizes.push_back(size);
+}
+
+void DeclareSizes(Graph& graph, const ir::Shape& shape) {
+  for (const ir::Size& size : shape) {
+    size.ForEachSymbol([&](const ir::OpenSize& symbol) { DeclareSize(graph, symbol); });
+  }
+}
+
 ValueId AddInts(Graph& graph, std::string_view name_hint, const std::vector<int64_t>& values) {
   return AddConstant<int64_t>(graph, name_hint, ir::DType::kInt64, {static_cast<int64_t>(values.size())}, values);
 }
 
 ValueId AddSizes(Graph& graph, std::string_view name_hint, const ir::Shape& sizes) {
   if (ir::IsFixed(sizes)) return AddInts(graph, name_hint, ir::Values(sizes));
-  for (const ir::Size& size : sizes) {
-    size.ForEachSymbol([&](const ir::OpenSize& symbol) {
-      if (std::ranges::find(graph.sizes, symbol.name, &ir::OpenSize::name) == graph.sizes.end()) {
-        graph.sizes.push_back(symbol);
-      }
-    });
-  }
+  DeclareSizes(graph, sizes);
   // Before AddValue, because `sizes` may be the shape of a value of the graph.
   auto elements = std::make_shared<const std::vector<ir::Expr>>(sizes.begin(), sizes.end());
   const ValueId id = AddValue(graph, name_hint, {ir::DType::kInt64, {sizes.size()}});

@@ -35,6 +35,10 @@ ValueId AddConstant(Graph& graph, std::string_view name_hint, ir::DType dtype, i
   return AddValue(graph, name_hint, {dtype, std::move(shape)}, std::move(bytes));
 }
 
+// Adds an open size, or those of a shape, to Graph::sizes unless there is one of this name.
+void DeclareSize(Graph& graph, const ir::OpenSize& size);
+void DeclareSizes(Graph& graph, const ir::Shape& shape);
+
 // Adds a constant i64[n], the form in which operators take lists of integers.
 ValueId AddInts(Graph& graph, std::string_view name_hint, const std::vector<int64_t>& values);
 // The same for sizes. If some are open, adds a value that is known but for them (Value::elements), and adds to

@@ -15,10 +15,21 @@ namespace {
 using RawValue = decltype(RawAttribute::value);
 using RawAttributes = std::map<std::string, RawValue>;
 
-// Writes nodes one by one. A value is named by what it is, after a prefix that names in files do not have.
+// Returns the attribute, or nullptr if the node has none of this name and type.
+template <typename T>
+const T* FindAttribute(const RawNode& node, const std::string& name) {
+  const auto found = node.attributes.find(name);
+  return found == node.attributes.end() ? nullptr : std::get_if<T>(&found->second.value);
+}
+
+int64_t IntOf(const RawNode& node, const std::string& name, int64_t fallback) {
+  const auto* value = FindAttribute<int64_t>(node, name);
+  return value == nullptr ? fallback : *value;
+}
+
+// Writes nodes one by one. A value is named after its node, whose name begins with a prefix that names in files lack.
 class RawWriter {
  public:
-  // The outer writer, if there is one, makes the names that this one may also use.
   explicit RawWriter(std::string prefix) : prefix_(std::move(prefix)) {}
 
   // Appends a node with one output, and returns the name of the output.
@@ -56,9 +67,8 @@ RawNode MakeLoop(const RawNode& node, const std::string& steps, const std::strin
 }
 
 absl::StatusOr<std::vector<int64_t>> ScanList(const RawNode& node, const std::string& name, size_t count) {
-  const auto attribute = node.attributes.find(name);
-  if (attribute == node.attributes.end()) return std::vector<int64_t>(count, 0);
-  const auto* list = std::get_if<std::vector<int64_t>>(&attribute->second.value);
+  if (!node.attributes.contains(name)) return std::vector<int64_t>(count, 0);
+  const auto* list = FindAttribute<std::vector<int64_t>>(node, name);
   if (list == nullptr || list->size() != count) {
     return absl::InvalidArgumentError(fmt::format("attribute {} must be a list of {} integers", name, count));
   }
@@ -72,12 +82,8 @@ struct ScanParts {
 };
 
 absl::StatusOr<ScanParts> PartsOf(const RawNode& node) {
-  const auto attribute = [&]<typename T>(const std::string& name, const T*) -> const T* {
-    const auto found = node.attributes.find(name);
-    return found == node.attributes.end() ? nullptr : std::get_if<T>(&found->second.value);
-  };
-  const auto* body = attribute("body", static_cast<std::shared_ptr<const RawGraph>*>(nullptr));
-  const auto* scanned = attribute("num_scan_inputs", static_cast<int64_t*>(nullptr));
+  const auto* body = FindAttribute<std::shared_ptr<const RawGraph>>(node, "body");
+  const auto* scanned = FindAttribute<int64_t>(node, "num_scan_inputs");
   if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError("body is missing");
   if (scanned == nullptr || *scanned < 1 || static_cast<size_t>(*scanned) > node.inputs.size()) {
     return absl::InvalidArgumentError("attribute num_scan_inputs must be a number from 1 to that of the inputs");
@@ -186,8 +192,7 @@ RawGraph SuppressionStep(const Boxes& boxes, const std::string& threshold, const
 // i64[selected, 3]: batch, class and box.
 absl::StatusOr<AsLoop> SpellNonMaxSuppression(const RawNode& node, int64_t /*opset*/) {
   const auto given = [&](size_t i) { return i < node.inputs.size() && !node.inputs[i].empty(); };
-  const auto center = node.attributes.find("center_point_box");
-  const bool has_centers = center != node.attributes.end() && center->second.value == RawValue(int64_t{1});
+  const bool has_centers = IntOf(node, "center_point_box", 0) == 1;
   if (!given(0) || !given(1)) return absl::InvalidArgumentError("input 0 or 1 is missing");
   RawWriter w("nms:");
   const auto scalar = [&](size_t i, const std::string& fallback) {
@@ -223,15 +228,8 @@ absl::StatusOr<AsLoop> SpellNonMaxSuppression(const RawNode& node, int64_t /*ops
 
 bool HasRecurrence(const RawNode& node) { return node.op == "RNN" || node.op == "GRU" || node.op == "LSTM"; }
 
-int64_t IntOf(const RawNode& node, const std::string& name, int64_t fallback) {
-  const auto found = node.attributes.find(name);
-  const auto* value = found == node.attributes.end() ? nullptr : std::get_if<int64_t>(&found->second.value);
-  return value == nullptr ? fallback : *value;
-}
-
 std::string DirectionOf(const RawNode& node) {
-  const auto found = node.attributes.find("direction");
-  const auto* text = found == node.attributes.end() ? nullptr : std::get_if<std::string>(&found->second.value);
+  const auto* text = FindAttribute<std::string>(node, "direction");
   return text == nullptr ? "forward" : *text;
 }
 

@@ -172,9 +172,7 @@ ValueId ImportGraph::Capture(ImportGraph& outside, ValueId id, const std::string
   const ValueId made = AddValue(graph, name, value.type, value.data);
   graph.values[made].name = name;
   graph.values[made].elements = value.elements;
-  for (const ir::OpenSize& size : outside.graph.sizes) {
-    if (std::ranges::find(graph.sizes, size) == graph.sizes.end()) graph.sizes.push_back(size);
-  }
+  for (const ir::OpenSize& size : outside.graph.sizes) DeclareSize(graph, size);
   if (const auto known = outside.small.find(id); known != outside.small.end()) small[made] = known->second;
   return made;
 }

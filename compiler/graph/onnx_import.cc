@@ -488,20 +488,13 @@ class Importer {
       bodies.push_back(std::move(imported));
     }
     HONE_ASSIGN_OR_RETURN(const ValueId scalar, AddReshape(at_->graph, condition, {}));
-    return AddForOutputs(node, [&](const std::vector<std::string>& names) {
-      return AddIf(at_->graph, UniqueName(NameOf(node, index)), scalar, std::move(bodies[0]), std::move(bodies[1]),
-                   names, NewNames());
-    });
-  }
-
-  // Calls `add` with the names of the outputs that are read, and returns its values in the places of these outputs.
-  template <typename Add>
-  absl::StatusOr<std::vector<ValueId>> AddForOutputs(const RawNode& node, const Add& add) {
     std::vector<std::string> names;
     for (const std::string& name : node.outputs) {
       if (!name.empty()) names.push_back(UniqueName(name));
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made, add(names));
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
+                          AddIf(at_->graph, UniqueName(NameOf(node, index)), scalar, std::move(bodies[0]),
+                                std::move(bodies[1]), names, NewNames()));
     std::vector<ValueId> outputs;
     auto next = made.begin();
     for (const std::string& name : node.outputs) outputs.push_back(name.empty() ? kAbsent : *next++);

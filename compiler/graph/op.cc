@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "compiler/graph/convert_attribute.h"
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/size_elements.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -109,13 +110,9 @@ absl::StatusOr<ir::Shape> OpArgs::ConstantSizes(size_t i) const {
     HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, ConstantInts(i));
     return ir::Shape(numbers);
   }
-  ir::Shape result;
-  for (const ir::Expr& element : *elements[i]) {
-    std::optional<ir::Size> size = ir::ToSize(element, sizes);
-    if (!size.has_value()) return absl::InvalidArgumentError(NotConstantMessage(i));
-    result.push_back(*std::move(size));
-  }
-  return result;
+  std::optional<ir::Shape> result = SizesOf(*elements[i], sizes);
+  if (!result.has_value()) return absl::InvalidArgumentError(NotConstantMessage(i));
+  return *std::move(result);
 }
 
 const OpDef* FindOp(std::string_view domain, std::string_view name) {

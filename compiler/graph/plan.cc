@@ -136,10 +136,10 @@ class PlanBuilder {
   void JumpHere(int jump) { plan_.steps[jump].destination = Step({.kind = StepKind::kLabel}); }
 
   // An open size of the plan alone: a condition or a counter.
-  ir::Size NewSize(const Node& node, std::string_view what, int64_t max) {
-    const ir::OpenSize size{fmt::format("{}.{}.{}", node.name, what, plan_.sizes.size()), 0, max};
+  ir::OpenSize NewSize(const Node& node, std::string_view what, int64_t max) {
+    ir::OpenSize size{fmt::format("{}.{}.{}", node.name, what, plan_.sizes.size()), 0, max};
     Declare(size);
-    return ir::Size::Open(size);
+    return size;
   }
 
   absl::Status AddControlFlow(const Node& node) {
@@ -178,10 +178,10 @@ class PlanBuilder {
   }
 
   absl::Status AddIf(const Node& node) {
-    const ir::Size condition = NewSize(node, "condition", 1);
-    ReadSize(plan_.sizes.back().name, TensorOf(node.inputs[0]));
+    const ir::OpenSize condition = NewSize(node, "condition", 1);
+    ReadSize(condition.name, TensorOf(node.inputs[0]));
     const std::vector<TensorId> captures = TensorsOf(node, 1);
-    const int skip = Step({.kind = StepKind::kJumpIfZero, .value = condition});
+    const int skip = Step({.kind = StepKind::kJumpIfZero, .value = ir::Size::Open(condition)});
     HONE_RETURN_IF_ERROR(AddBranch(node, BodyOf(node, "then"), captures));
     const int done = Step({.kind = StepKind::kJump});
     JumpHere(skip);
@@ -242,19 +242,18 @@ class PlanBuilder {
     std::vector<TensorId> inputs = TensorsOf(node, 2);
     for (size_t i = 0; i < states; ++i) inputs[i] = AddState(node, body, i, inputs[i]);
     const ir::Size limit = AddLimit(node, steps_max);
-    const ir::Size goes_on = NewSize(node, "condition", 1);
-    const std::string condition = plan_.sizes.back().name;
+    const ir::OpenSize goes_on = NewSize(node, "condition", 1);
     if (node.inputs[1] == kAbsent) {
-      SetSize(condition, 1);
+      SetSize(goes_on.name, 1);
     } else {
-      ReadSize(condition, TensorOf(node.inputs[1]));
+      ReadSize(goes_on.name, TensorOf(node.inputs[1]));
     }
     const ir::OpenSize step{counter, 0, steps_max};
     Declare(step);
     SetSize(counter, 0);
     const int begin = Step({.kind = StepKind::kLabel});
     const int ended = Step({.kind = StepKind::kJumpIfZero, .value = limit - ir::Size::Open(step)});
-    const int stopped = Step({.kind = StepKind::kJumpIfZero, .value = goes_on});
+    const int stopped = Step({.kind = StepKind::kJumpIfZero, .value = ir::Size::Open(goes_on)});
     const auto tensors = static_cast<TensorId>(plan_.tensors.size());
     HONE_ASSIGN_OR_RETURN(const std::vector<TensorId> made, AddBody(body, inputs));
     for (size_t i = states; i < node.outputs.size(); ++i) {
@@ -264,7 +263,7 @@ class PlanBuilder {
             .source = made[1 + i],
             .target = TensorOf(node.outputs[i])});
     }
-    if (!IsTrue(body.values[body.outputs[0]])) ReadSize(condition, made[0]);
+    if (!IsTrue(body.values[body.outputs[0]])) ReadSize(goes_on.name, made[0]);
     NextStates({inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(states)}, made, tensors);
     NextSizes(node, body, states);
     SetSize(counter, ir::Size::Open(step) + ir::Size(1));
@@ -305,9 +304,9 @@ class PlanBuilder {
   ir::Size AddLimit(const Node& node, int64_t steps_max) {
     if (node.inputs[0] == kAbsent) return steps_max;
     if (const std::optional<ir::Size> known = SizeOfScalar(graph_, node.inputs[0])) return Max(*known, ir::Size(0));
-    const ir::Size limit = NewSize(node, "steps", steps_max);
-    ReadSize(plan_.sizes.back().name, TensorOf(node.inputs[0]));
-    return limit;
+    const ir::OpenSize limit = NewSize(node, "steps", steps_max);
+    ReadSize(limit.name, TensorOf(node.inputs[0]));
+    return ir::Size::Open(limit);
   }
 
   // Gives the states their next values; made[1 + i] is that of state i, and tensors from `first` on are the body's.
@@ -346,9 +345,9 @@ class PlanBuilder {
     }
     if (next.size() > 1) {
       for (auto& [name, value] : next) {
-        const ir::Size kept = NewSize(node, "next", value.max());
-        SetSize(plan_.sizes.back().name, value);
-        value = kept;
+        const ir::OpenSize kept = NewSize(node, "next", value.max());
+        SetSize(kept.name, value);
+        value = ir::Size::Open(kept);
       }
     }
     for (const auto& [name, value] : next) SetSize(name, value);

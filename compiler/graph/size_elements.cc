@@ -195,12 +195,14 @@ absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node) {
   return true;
 }
 
-void DeclareSizes(Graph& graph, const ir::Shape& shape) {
-  for (const ir::Size& size : shape) {
-    size.ForEachSymbol([&](const ir::OpenSize& symbol) {
-      if (std::ranges::find(graph.sizes, symbol) == graph.sizes.end()) graph.sizes.push_back(symbol);
-    });
+std::optional<ir::Shape> SizesOf(std::span<const ir::Expr> elements, std::span<const ir::OpenSize> symbols) {
+  ir::Shape sizes;
+  for (const ir::Expr& element : elements) {
+    std::optional<ir::Size> size = ir::ToSize(element, symbols);
+    if (!size.has_value()) return std::nullopt;
+    sizes.push_back(*std::move(size));
   }
+  return sizes;
 }
 
 absl::StatusOr<std::vector<ElementExprs>> EvaluateElements(const Graph& graph, const Node& node) {

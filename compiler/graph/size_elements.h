@@ -6,6 +6,8 @@
 #ifndef HONE_COMPILER_GRAPH_SIZE_ELEMENTS_H_
 #define HONE_COMPILER_GRAPH_SIZE_ELEMENTS_H_
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,8 +24,8 @@ absl::StatusOr<std::vector<ElementExprs>> EvaluateElements(const Graph& graph, c
 // whose elements are all numbers become constants. The caller removes the node.
 absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node);
 
-// Adds the open sizes of the shape to Graph::sizes.
-void DeclareSizes(Graph& graph, const ir::Shape& shape);
+// The sizes that the elements of a list state; nullopt if one of them is no size.
+std::optional<ir::Shape> SizesOf(std::span<const ir::Expr> elements, std::span<const ir::OpenSize> symbols);
 
 }  // namespace hone::graph
 
