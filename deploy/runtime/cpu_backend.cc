@@ -166,10 +166,14 @@ class CpuBackend : public Backend {
       }
     }
     buffers_.assign(program_.arguments.size(), nullptr);
-    is_tensor_.assign(program_.arguments.size(), true);
+    arguments_of_.resize(program_.tensors.size());
     calls_.reserve(program_.calls.size());
     for (const package::CallEntry& call : program_.calls) {
-      for (const uint32_t a : program_.Kernel(call).Of(BufferRole::kSizes)) is_tensor_[call.arguments + a] = false;
+      const std::span<const uint32_t> arguments = program_.Arguments(call);
+      for (uint32_t a = 0; a < arguments.size(); ++a) {
+        const bool is_tensor = program_.Kernel(call).buffers[a].role != BufferRole::kSizes;
+        if (is_tensor && arguments[a] != package::kNoTensor) arguments_of_[arguments[a]].push_back(call.arguments + a);
+      }
       void* workspace = program_.Kernel(call).workspace_bytes > 0 ? arena_.data() + call.workspace_offset : nullptr;
       calls_.push_back({functions_[call.kernel], buffers_.data() + call.arguments, workspace});
     }
@@ -189,11 +193,6 @@ class CpuBackend : public Backend {
         addresses_[i] = arena_.data() + tensor.offset;
       }
     }
-    arguments_of_.resize(program_.tensors.size());
-    for (uint32_t a = 0; a < buffers_.size(); ++a) {
-      const bool is_used = is_tensor_[a] && program_.arguments[a] != package::kNoTensor;
-      if (is_used) arguments_of_[program_.arguments[a]].push_back(a);
-    }
     for (uint32_t i = 0; i < addresses_.size(); ++i) Place(i, addresses_[i]);
   }
 
@@ -205,7 +204,6 @@ class CpuBackend : public Backend {
   std::vector<uint8_t*> addresses_;                  // per tensor; null for a tensor without bytes or of another home
   std::vector<void*> buffers_;                       // addresses of ProgramView::arguments; null for kNoTensor
   std::vector<std::vector<uint32_t>> arguments_of_;  // per tensor: the places in buffers_ that have its address
-  std::vector<bool> is_tensor_;                      // per argument: false for sizes, whose places SetSizes sets
   const SizeValues* sizes_ = nullptr;
   std::vector<Call> calls_;  // per call of the program; those of other homes launch nothing
   std::shared_ptr<ThreadPool> pool_;

@@ -96,9 +96,8 @@ class LaneBackend : public Backend {
   // A kernel call with its launches. Each launch has a Kernel of its own, whose arguments are set when it is loaded.
   struct Call {
     std::vector<Kernel> kernels;
-    std::vector<Launch> launches;  // point into kernels; those that have work at the current sizes
-    // Of a kernel that takes sizes.
-    const KernelInterface* interface = nullptr;  // null: it takes none
+    std::vector<Launch> launches;                // point into kernels; those that have work at the current sizes
+    const KernelInterface* interface = nullptr;  // set if the kernel takes sizes; the next two are for such kernels
     std::span<const int64_t> sizes;              // in kernel_sizes_
     std::vector<int64_t> values;                 // what its numbers of groups follow from
   };
