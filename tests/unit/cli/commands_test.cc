@@ -270,11 +270,16 @@ TEST_F(CommandsTest, OpenDimensionsGetRangesThatCompilePrints) {
   EXPECT_THAT(checked.output, HasSubstr("  without --shape, compile takes --shape ids=1..8,1..512\n"));
 }
 
-TEST_F(CommandsTest, SeveralShapesOfAnInputAreProgramsOfOnePackage) {
+// The product of two inputs, [batch, sequence] each.
+std::string ModelWithTwoOpenInputs() {
   graph::GraphBuilder b;
   const graph::Dims shape({graph::Dim("batch"), graph::Dim("sequence")});
   b.Input("ids", shape).Input("mask", shape).Node("Mul", {"ids", "mask"}, {"y"}).Output("y");
-  tests::WriteWholeFile(File("two.onnx"), b.Model());
+  return b.Model();
+}
+
+TEST_F(CommandsTest, SeveralShapesOfAnInputAreProgramsOfOnePackage) {
+  tests::WriteWholeFile(File("two.onnx"), ModelWithTwoOpenInputs());
   const CommandResult compiled =
       Hone("compile {two.onnx} -o {two.hone} --shape ids=1..4,1..64 --shape ids=8,128 --json 2>/dev/null");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.output;
@@ -290,10 +295,7 @@ TEST_F(CommandsTest, SeveralShapesOfAnInputAreProgramsOfOnePackage) {
 }
 
 TEST_F(CommandsTest, SeveralShapesMustBelongTogether) {
-  graph::GraphBuilder b;
-  const graph::Dims shape({graph::Dim("batch"), graph::Dim("sequence")});
-  b.Input("ids", shape).Input("mask", shape).Node("Mul", {"ids", "mask"}, {"y"}).Output("y");
-  tests::WriteWholeFile(File("two.onnx"), b.Model());
+  tests::WriteWholeFile(File("two.onnx"), ModelWithTwoOpenInputs());
   const auto error_of = [&](const std::string& options) {
     const CommandResult result = Hone("compile {two.onnx} -o {two.hone}" + options);
     EXPECT_EQ(result.exit_code, 2) << options;
