@@ -459,6 +459,7 @@ TEST_P(OpenSizes, StateTheirRanges) {
 }
 
 TEST_P(OpenSizes, AreComparedWithARangeWhateverTheShapeIs) {
+  if (RunsElsewhere()) GTEST_SKIP() << "only outputs are compared";
   std::vector<HonePort> inputs(hone_input_count(model_.get())), outputs(hone_output_count(model_.get()));
   std::vector<Extents> shapes;
   const auto keep = [&](HonePort& port) {
