@@ -110,14 +110,17 @@ Interval AtomBounds(const Expr& atom, const Ranges& ranges) {
       return {std::min(a.low, b.low), std::min(a.high, b.high)};
     case BinaryOp::kMax:
       return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case BinaryOp::kMul:
+      if (a.low < 0 || b.low < 0) return {};
+      return {Clamp(static_cast<__int128>(a.low) * b.low), Clamp(static_cast<__int128>(a.high) * b.high)};
     case BinaryOp::kFloorDiv:
-      if (!b.IsPoint() || b.low <= 0) return {};
-      return {IsUnbounded(a.low) ? a.low : FloorDivide(a.low, b.low),
+      if (b.low <= 0 || (!b.IsPoint() && a.low < 0)) return {};
+      return {IsUnbounded(a.low) ? a.low : FloorDivide(a.low, b.high),
               IsUnbounded(a.high) ? a.high : FloorDivide(a.high, b.low)};
     case BinaryOp::kFloorMod:
-      if (!b.IsPoint() || b.low <= 0) return {};
+      if (b.low <= 0) return {};
       if (a.low >= 0 && a.high < b.low) return a;
-      return {0, b.low - 1};
+      return {0, b.high - 1};
     default:
       return {};
   }
@@ -155,14 +158,35 @@ Linear SimplifyFloorDiv(const Linear& a, int64_t c, const Ranges& ranges) {
   return quotient;
 }
 
+// a * (floordiv(x, n) * n) + a * floormod(x, n)  ==>  a * x, where n is an expression and term i is the remainder.
+bool RecombineOpen(Linear& linear, size_t i, const Ranges& ranges) {
+  const auto [remainder, factor] = linear.terms[i];
+  const Binary* mod = remainder.As<Binary>();
+  const Expr quotient = FloorDiv(mod->a, mod->b);
+  for (size_t j = 0; j < linear.terms.size(); ++j) {
+    const Binary* product = linear.terms[j].first.As<Binary>();
+    if (product == nullptr || product->op != BinaryOp::kMul || linear.terms[j].second != factor) continue;
+    const bool matches = (Equal(product->a, quotient) && Equal(product->b, mod->b)) ||
+                         (Equal(product->b, quotient) && Equal(product->a, mod->b));
+    if (!matches || MayWrap(mod->b, ranges)) continue;
+    const Linear x = ToLinear(mod->a, ranges);
+    linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
+    linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+    linear.Add(x, factor);
+    return true;
+  }
+  return false;
+}
+
 // a * c * floordiv(x, c) + a * floormod(x, c)  ==>  a * x. floordiv(x, c) may itself have been rewritten: if x is y //
 // b, it appears as y // (b * c), as in the indices of three fused loops.
 void RecombineDivMod(Linear& linear, const Ranges& ranges) {
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const Binary* mod = linear.terms[i].first.As<Binary>();
-    if (mod == nullptr || mod->op != BinaryOp::kFloorMod) continue;
+    if (mod == nullptr || mod->op != BinaryOp::kFloorMod || MayWrap(mod->a, ranges)) continue;
     const int64_t* c = AsInt(mod->b);
-    if (c == nullptr || *c <= 0 || MayWrap(mod->a, ranges)) continue;
+    if (c == nullptr && RecombineOpen(linear, i, ranges)) return RecombineDivMod(linear, ranges);
+    if (c == nullptr || *c <= 0) continue;
     const int64_t factor = linear.terms[i].second;
     int64_t whole = 0;
     if (__builtin_mul_overflow(factor, *c, &whole)) continue;
@@ -204,8 +228,35 @@ Interval BoundsOfDifference(const Linear& a, const Linear& b, const Linear& diff
   return a.constant < b.constant ? Interval{-1, -1} : Interval{1, 1};
 }
 
+// A number rounded up to a multiple of a step: (number + step - 1) // step * step.
+struct RoundedUp {
+  Linear number;
+  int64_t step;
+};
+
+RoundedUp AsRoundedUp(const Linear& e, const Ranges& ranges) {
+  if (e.constant != 0 || e.terms.size() != 1) return {e, 1};
+  const Binary* quotient = e.terms[0].first.As<Binary>();
+  const bool divides = quotient != nullptr && quotient->op == BinaryOp::kFloorDiv;
+  const int64_t* step = divides ? AsInt(quotient->b) : nullptr;
+  if (step == nullptr || *step < 1 || *step != e.terms[0].second || MayWrap(quotient->a, ranges)) return {e, 1};
+  Linear number = ToLinear(quotient->a, ranges);
+  number.constant -= *step - 1;
+  return {number, *step};
+}
+
+// Whether both are one number rounded up, b to multiples of the step of a, so that a <= b.
+bool IsRoundedUpFurther(const Linear& a, const Linear& b, const Ranges& ranges) {
+  const RoundedUp x = AsRoundedUp(a, ranges), y = AsRoundedUp(b, ranges);
+  Linear difference = x.number;
+  difference.Add(y.number, -1);
+  return y.step % x.step == 0 && difference.IsConstant() && difference.constant == 0;
+}
+
 Expr SimplifyMinMax(BinaryOp op, const Expr& a, const Expr& b, const Ranges& ranges) {
   const Linear x = ToLinear(a, ranges), y = ToLinear(b, ranges);
+  if (IsRoundedUpFurther(x, y, ranges)) return op == BinaryOp::kMin ? a : b;
+  if (IsRoundedUpFurther(y, x, ranges)) return op == BinaryOp::kMin ? b : a;
   Linear difference = x;
   difference.Add(y, -1);
   const Interval d = BoundsOfDifference(x, y, difference, ranges);
@@ -464,6 +515,45 @@ Expr FromLinear(const Linear& linear) {
   return sum;
 }
 
+// The ranges where e >= least, e being a variable, a sum with one, or a quotient of that.
+Ranges RangesAtLeast(const Expr& e, int64_t least, Ranges ranges) {
+  if (const Var* variable = e.As<Var>()) {
+    const auto range = ranges.find(variable->name);
+    if (range != ranges.end()) range->second.low = std::max(range->second.low, least);
+    return ranges;
+  }
+  const Binary* quotient = e.As<Binary>();
+  const int64_t* divisor = quotient != nullptr && quotient->op == BinaryOp::kFloorDiv ? AsInt(quotient->b) : nullptr;
+  if (divisor != nullptr && *divisor > 0) {
+    const int64_t dividend = Clamp(static_cast<__int128>(least) * *divisor);
+    return RangesAtLeast(Expr(quotient->a), dividend, std::move(ranges));
+  }
+  const Linear sum = ToLinear(e, {});
+  if (sum.terms.size() != 1 || sum.terms[0].second <= 0 || Equal(sum.terms[0].first, e)) return ranges;
+  const int64_t rest = Clamp(static_cast<__int128>(least) - sum.constant);
+  return RangesAtLeast(sum.terms[0].first, -FloorDivide(-rest, sum.terms[0].second), std::move(ranges));
+}
+
+Ranges RangesWhere(const Expr& condition, Ranges ranges) {
+  const Binary* test = condition.As<Binary>();
+  if (test == nullptr) return ranges;
+  if (test->op == BinaryOp::kAnd) return RangesWhere(test->b, RangesWhere(test->a, std::move(ranges)));
+  const int64_t* least = test->op == BinaryOp::kGe ? AsInt(test->b) : nullptr;
+  return least == nullptr ? ranges : RangesAtLeast(test->a, *least, std::move(ranges));
+}
+
+// A lower bound of e where the condition is true, from the parts of it that say that something is at least a number.
+int64_t LowWhere(const Expr& condition, const Linear& e, const Ranges& ranges) {
+  const Binary* test = condition.As<Binary>();
+  if (test == nullptr) return -Interval::kUnbounded;
+  if (test->op == BinaryOp::kAnd) return std::max(LowWhere(test->a, e, ranges), LowWhere(test->b, e, ranges));
+  const int64_t* least = test->op == BinaryOp::kGe ? AsInt(test->b) : nullptr;
+  if (least == nullptr || MayWrap(test->a, ranges)) return -Interval::kUnbounded;
+  Linear more = e;
+  more.Add(ToLinear(test->a, ranges), -1);
+  return Plus(BoundsOf(more, ranges), {*least, *least}).low;
+}
+
 Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
   const QueryBudget budget;
   if (budget.IsExhausted()) return {};
@@ -483,8 +573,34 @@ Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
     if ((m->op == BinaryOp::kMin) == (k > 0)) return {std::min(x.low, y.low), std::min(x.high, y.high)};
     return {std::max(x.low, y.low), std::max(x.high, y.high)};
   }
+  // k * select(c, a, b) + rest lies between the bounds of k * a + rest, where c is true, and those of k * b + rest.
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Select* select = linear.terms[i].first.As<Select>();
+    if (select == nullptr || MayWrap(select->on_true, ranges) || MayWrap(select->on_false, ranges)) continue;
+    const int64_t k = linear.terms[i].second;
+    Linear a = linear;
+    a.terms.erase(a.terms.begin() + static_cast<std::ptrdiff_t>(i));
+    Linear b = a;
+    const Ranges where = RangesWhere(select->condition, ranges);
+    a.Add(ToLinear(select->on_true, where), k);
+    b.Add(ToLinear(select->on_false, ranges), k);
+    const Interval x = BoundsOf(a, where), y = BoundsOf(b, ranges);
+    const int64_t low = std::max(x.low, LowWhere(select->condition, a, where));
+    return {std::min(low, y.low), std::max(x.high, y.high)};
+  }
   Interval sum{linear.constant, linear.constant};
   for (const auto& [atom, k] : linear.terms) sum = Plus(sum, Scale(AtomBounds(atom, ranges), k));
+  // a % b is at most b - 1, which may cancel with the rest.
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const auto& [atom, k] = linear.terms[i];
+    const Binary* m = atom.As<Binary>();
+    if (k < 0 || m == nullptr || m->op != BinaryOp::kFloorMod || AsInt(m->b) != nullptr) continue;
+    if (MayWrap(m->b, ranges) || BoundsOf(m->b, ranges).low <= 0) continue;
+    Linear most = linear;
+    most.terms.erase(most.terms.begin() + static_cast<std::ptrdiff_t>(i));
+    most.Add(ToLinear(m->b - Expr(1), ranges), k);
+    sum.high = std::min(sum.high, BoundsOf(most, ranges).high);
+  }
   return sum;
 }
 

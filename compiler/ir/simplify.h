@@ -36,6 +36,10 @@ Ranges SizeRanges(const Func& func);
 // The same as sizes. Lets that bind something else are left out.
 std::vector<OpenSize> OpenSizesOf(const Func& func);
 
+// The ranges where the condition is true, as far as it says that a variable, a sum with one or a quotient of that is at
+// least a number: n * 8 >= 13 && rest > 2 says n >= 2.
+Ranges RangesWhere(const Expr& condition, Ranges ranges);
+
 // sum of coefficient * atom, plus constant. Atoms are distinct scalar expressions of kIndexType; no coefficient is 0.
 struct Linear {
   std::vector<std::pair<Expr, int64_t>> terms;
