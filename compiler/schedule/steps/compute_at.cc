@@ -10,7 +10,8 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kVectorBytesMax = 64;  // bytes of the widest vector register
+constexpr int64_t kCloseRowBytes = 1024;  // rows at multiples of it fall into few sets of a cache
+constexpr int64_t kVectorBytesMax = 64;   // bytes of the widest vector register
 
 // The part of one dimension of a producer that one iteration of the loop needs: [base, base + extent). base is in terms
 // of the loops around. extent may be too (peeled tails); max_extent is its upper bound.
@@ -231,6 +232,40 @@ void RemoveTailGuards(State& state, const Nest& producer) {
   }
 }
 
+// Bytes to add behind a row of a tile's buffer. Rows lie apart as for the largest size. With a power of two, the short
+// rows of a small size would share few sets of a cache.
+int64_t RowPadding(int64_t bytes) { return bytes % kCloseRowBytes == 0 ? ir::kLineBytes : 0; }
+
+// Whether the index is a loop's variable divided by sizes, and the quotient of its last iteration is below `size`.
+// Fusing a loop over an open size with others makes such indices, whose bounds do not tell.
+bool IsQuotientBelow(const State& state, const ir::Expr& index, const ir::Size& size) {
+  ir::Expr dividend = index;
+  ir::Size divisor = 1;
+  while (const ir::Binary* quotient = dividend.As<ir::Binary>()) {
+    const std::optional<ir::Size> by = ir::ToSize(quotient->b, state.sizes);
+    if (quotient->op != ir::BinaryOp::kFloorDiv || !by.has_value()) return false;
+    divisor *= *by;
+    dividend = ir::Expr(quotient->a);
+  }
+  const ir::Var* variable = dividend.As<ir::Var>();
+  const Loop* loop = variable == nullptr ? nullptr : LoopOf(state, variable->name);
+  if (loop == nullptr) return false;
+  const ir::Interval apart = ir::BoundsOf(loop->extent - ir::Expr(divisor * size), ir::SizeRanges(state.sizes));
+  return apart.IsPoint() && apart.low == 0;
+}
+
+// The index in the last iterations of the loops over open sizes that it grows with. LoopRanges has their largest
+// extents, which may not fit together.
+ir::Expr AtLastIterations(const State& state, const ir::Expr& index, const ir::Ranges& ranges) {
+  ir::VarMap last;
+  for (const auto& [atom, k] : ir::ToLinear(index, ranges).terms) {
+    const ir::Var* variable = atom.As<ir::Var>();
+    const Loop* loop = variable == nullptr || k < 0 ? nullptr : LoopOf(state, variable->name);
+    if (loop != nullptr && state.IsOpen(loop->extent)) last[loop->name] = loop->extent - ir::Expr(1);
+  }
+  return ir::Simplify(ir::Substitute(index, last), ranges);
+}
+
 absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {
   if (absl::Status status = CheckUnscheduled(state, producer); !status.ok()) return status;
   if (state.IsOutput(producer.stage.buffer.get())) {
@@ -278,11 +313,18 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     producer->bindings[axis.name] = value;
     producer->storage.origin.push_back(region.base);
     producer->storage.shape[d] = region.max_extent;
+    if (d + 1 == regions.size() && state.IsOpen(region.extent)) {
+      producer->storage.shape[d] += RowPadding(region.max_extent * ir::SizeOf(producer->stage.buffer->dtype)) /
+                                    ir::SizeOf(producer->stage.buffer->dtype);
+    }
     const ir::Expr last = region.base + region.extent - ir::Expr(1);
     axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, ir::BoundsOf(last, ranges).high};
     // Readers with masked tails or padding may ask for elements outside the producer.
     ir::Expr within;
-    if (!IsAlwaysBelow(last, axis.extent, ranges)) within = ir::MakeVar(axis.name) < ir::Expr(axis.extent);
+    const bool below = IsAlwaysBelow(last, axis.extent, ranges) ||
+                       IsQuotientBelow(state, ir::Simplify(last, ranges), axis.extent) ||
+                       IsAlwaysBelow(AtLastIterations(state, last, ranges), axis.extent, ranges);
+    if (!below) within = ir::MakeVar(axis.name) < ir::Expr(axis.extent);
     if (axis_ranges[axis.name].low < 0) within = And(within, ir::MakeVar(axis.name) >= ir::Expr(0));
     if (within.defined()) inside[axis.name] = within;
   }
