@@ -75,19 +75,23 @@ absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, 
   ir::VarMap others, inside;
   PrefetchShare share{buffer, serial->name, {}, 0, 1, ir::Expr(0)};
   bool shares = true;
+  ir::Expr later = ir::Expr(0);  // is not 0 after the first iterations of loops over open sizes
   for (auto loop = loops.begin(); loop != loops.end(); ++loop) {
     if (loop != around) others[loop->name] = ir::Expr(0);
     if (loop <= around) continue;
     inside[loop->name] = ir::Expr(0);
-    if (shares && loop->extent.As<ir::IntImm>() == nullptr) {
+    const bool constant = loop->extent.As<ir::IntImm>() != nullptr;
+    if (shares && !constant && (loop->name == serial->name || !state.IsOpen(loop->extent))) {
       return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop->name));
     }
-    if (shares) {
+    if (shares && !constant) later = later + ir::MakeVar(loop->name);
+    if (shares && constant) {
       share.number = share.number * ir::Expr(loop->max_extent) + ir::MakeVar(loop->name);
       share.shares *= loop->max_extent;
     }
     shares = shares && loop->name != serial->name;
   }
+  share.number = share.number + later * ir::Expr(share.shares);
   const int64_t distance = Distance(ir::Substitute(element, others), *around);
   if (distance <= 0) {
     return absl::FailedPreconditionError(
