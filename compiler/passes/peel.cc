@@ -50,9 +50,16 @@ bool Bound(const ir::Expr& e, const ir::Ranges& ranges) {
   return bound;
 }
 
+bool HasSelect(const ir::Expr& e) {
+  bool has = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& x) { has = has || x.As<ir::Select>() != nullptr; });
+  return has;
+}
+
+// In the extent of a loop that no condition decides any more: FindCondition comes first.
 std::optional<Minimum> FindMinimum(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   std::optional<Minimum> found;
-  if (const ir::For* loop = s.As<ir::For>()) {
+  if (const ir::For* loop = s.As<ir::For>(); loop != nullptr && !HasSelect(loop->extent)) {
     ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
       if (found.has_value() || !Bound(e, ranges)) return;
       found = AsMinimum(e, ranges, sizes);
@@ -97,35 +104,12 @@ ir::Stmt MaskTail(const ir::Stmt& s, const Minimum& m) {
                      ir::MakeIf(ir::MakeVar(loop->var) < rest(loop->extent), MaskTail(loop->body, m)));
 }
 
-// min(n // c, 1) of open sizes alone: whether n is at least c. The schedule makes the length of tiles of it.
-ir::Expr AsChoice(const ir::Expr& e, const ir::Ranges& sizes) {
-  const ir::Binary* m = e.As<ir::Binary>();
-  if (m == nullptr || m->op != ir::BinaryOp::kMin || !Bound(e, sizes)) return {};
-  const ir::IntImm* left = m->a.As<ir::IntImm>();
-  const ir::IntImm* one = left != nullptr ? left : m->b.As<ir::IntImm>();
-  const ir::Binary* quotient = (left != nullptr ? m->b : m->a).As<ir::Binary>();
-  if (one == nullptr || one->value != 1 || quotient == nullptr || quotient->op != ir::BinaryOp::kFloorDiv) return {};
-  return quotient->b.As<ir::IntImm>() != nullptr ? e : ir::Expr();
-}
-
-// n // c in the choice min(n // c, 1).
-const ir::Binary* QuotientOf(const ir::Expr& choice) {
-  const ir::Binary* m = choice.As<ir::Binary>();
-  return (m->a.As<ir::IntImm>() != nullptr ? m->b : m->a).As<ir::Binary>();
-}
-
-// The statement where the choice has the value, 0 or 1. Choices between more or fewer of the same n follow from it.
-ir::Stmt Decide(const ir::Stmt& s, const ir::Expr& choice, int64_t value, const ir::Ranges& sizes) {
-  const ir::Binary* decided = QuotientOf(choice);
-  const int64_t least = decided->b.As<ir::IntImm>()->value;
+// The statement where the condition has the value: it decides between the branches of Selects.
+ir::Stmt Decide(const ir::Stmt& s, const ir::Expr& condition, bool value) {
   const std::function<ir::Expr(const ir::Expr&)> decide = [&](const ir::Expr& e) -> ir::Expr {
-    if (AsChoice(e, sizes).defined()) {
-      const ir::Binary* quotient = QuotientOf(e);
-      const int64_t other = quotient->b.As<ir::IntImm>()->value;
-      const bool follows = ir::Equal(quotient->a, decided->a) && (value == 1 ? other <= least : other >= least);
-      if (follows) return ir::Expr(value);
-    }
-    return ir::MapChildren(e, decide);
+    const ir::Select* select = e.As<ir::Select>();
+    if (select == nullptr || !ir::Equal(select->condition, condition)) return ir::MapChildren(e, decide);
+    return decide(value ? select->on_true : select->on_false);
   };
   const std::function<ir::Stmt(const ir::Stmt&)> visit = [&](const ir::Stmt& child) {
     return ir::MapChildren(child, visit, decide);
@@ -133,31 +117,31 @@ ir::Stmt Decide(const ir::Stmt& s, const ir::Expr& choice, int64_t value, const 
   return visit(s);
 }
 
-// The ranges where the choice min(n // c, 1) has the value, 0 or 1.
-ir::Ranges WithChoice(ir::Ranges ranges, const ir::Expr& choice, int64_t value) {
-  const ir::Binary* quotient = QuotientOf(choice);
-  const ir::Var* n = quotient->a.As<ir::Var>();
-  const auto range = n == nullptr ? ranges.end() : ranges.find(n->name);
-  if (range == ranges.end()) return ranges;
-  const int64_t least = quotient->b.As<ir::IntImm>()->value;
-  if (value == 1) range->second.low = std::max(range->second.low, least);
-  if (value == 0) range->second.high = std::min(range->second.high, least - 1);
-  return ranges;
+// The condition of the outermost Select in the expression, if all its variables have ranges; else undefined.
+ir::Expr OutermostCondition(const ir::Expr& e, const ir::Ranges& ranges) {
+  if (const ir::Select* select = e.As<ir::Select>()) {
+    return Bound(select->condition, ranges) ? select->condition : ir::Expr();
+  }
+  ir::Expr found;
+  ir::ForEachChild(e, [&](const ir::Expr& child) {
+    if (!found.defined()) found = OutermostCondition(child, ranges);
+  });
+  return found;
 }
 
-// A choice in the extent of a loop; undefined if there is none.
-ir::Expr FindChoice(const ir::Stmt& s, const ir::Ranges& sizes) {
+// The condition that decides between the lengths of a tile, in the extent of a loop; undefined if there is none. The
+// schedule makes such extents where tiles of an open axis may be shorter (schedule/steps/split.cc).
+ir::Expr FindCondition(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
+  if (sizes.empty()) return {};
   ir::Expr found;
-  if (sizes.empty()) return found;
-  if (const ir::For* loop = s.As<ir::For>()) {
-    ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
-      if (!found.defined()) found = AsChoice(e, sizes);
-    });
+  const ir::For* loop = s.As<ir::For>();
+  if (loop != nullptr && (IsWrittenOut(loop->kind) || loop->extent.As<ir::Select>() != nullptr)) {
+    found = OutermostCondition(loop->extent, ranges);
   }
   ir::ForEachChild(
       s,
       [&](const ir::Stmt& child) {
-        if (!found.defined()) found = FindChoice(child, sizes);
+        if (!found.defined()) found = FindCondition(child, ranges, sizes);
       },
       [](const ir::Expr&) {});
   return found;
@@ -180,12 +164,11 @@ bool StaysWhole(const ir::Stmt& s, const ir::Ranges& sizes) { return !sizes.empt
 // ranges: those of the loop variables in scope and of the open sizes.
 ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   const bool whole = StaysWhole(s, sizes);
-  if (const ir::Expr choice = whole ? ir::Expr() : FindChoice(s, sizes); choice.defined()) {
-    const auto version = [&](int64_t value) {
-      const ir::Ranges own_sizes = WithChoice(sizes, choice, value), own = WithChoice(ranges, choice, value);
-      return PeelIn(ir::Simplify(Decide(s, choice, value, sizes), own), own, own_sizes);
+  if (const ir::Expr condition = whole ? ir::Expr() : FindCondition(s, ranges, sizes); condition.defined()) {
+    const auto version = [&](bool value, const ir::Ranges& own) {
+      return PeelIn(ir::Simplify(Decide(s, condition, value), own), own, sizes);
     };
-    return ir::MakeIf(ir::Equals(choice, ir::Expr(1)), version(1), version(0));
+    return ir::MakeIf(condition, version(true, ir::RangesWhere(condition, ranges)), version(false, ranges));
   }
   if (const auto m = whole ? std::nullopt : FindMinimum(s, ranges, sizes)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),

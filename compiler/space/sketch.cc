@@ -30,6 +30,21 @@ schedule::Tail Sketch::TailOf(const std::string& name, int64_t factor) {
   return fits ? schedule::Tail::kShift : schedule::Tail::kPeel;
 }
 
+bool Sketch::IsOpen(const std::string& name) {
+  size_t position = 0;
+  const schedule::Nest* nest = state.FindLoop(name, &position);
+  HONE_CHECK(nest != nullptr);
+  return state.IsOpen(nest->loops[position].extent);
+}
+
+bool Sketch::HasMultiple(const std::string& name, int64_t factor) {
+  size_t position = 0;
+  const schedule::Nest* nest = state.FindLoop(name, &position);
+  HONE_CHECK(nest != nullptr);
+  const std::optional<ir::Size> size = state.IterationsOf(nest->loops[position]);
+  return size.has_value() && Divides(factor, *size);
+}
+
 absl::StatusOr<SplitLoops> Sketch::Split(const std::string& loop, int64_t factor, schedule::Tail tail) {
   size_t position = 0;
   const schedule::Nest* nest = state.FindLoop(loop, &position);

@@ -52,6 +52,10 @@ struct Sketch {
   // How to treat the last tile of a loop: it overlaps the one before, which needs no condition, if there is always one.
   // Otherwise it is masked, or peeled if an open size decides its length. The loop must exist.
   schedule::Tail TailOf(const std::string& loop, int64_t factor);
+  // Whether open sizes decide how many iterations the loop has. The loop must exist.
+  bool IsOpen(const std::string& loop);
+  // Whether the loop has a multiple of `factor` iterations, whatever the open sizes are. The loop must exist.
+  bool HasMultiple(const std::string& loop, int64_t factor);
   // Fuses two loops into one; `inner` must be directly inside `outer`.
   absl::StatusOr<std::string> Fuse(const std::string& outer, const std::string& inner);
   // Fuses at least one loop into one; each must be directly inside the one before it, outermost first.

@@ -34,27 +34,29 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
 
 namespace {
 
-// Larger tiles hold other tiles, whose versions would multiply: they have the full length or one iteration.
-constexpr int64_t kHalvedTileMax = 16;
-
-// The tiles of a loop over an open size that may be shorter than a tile. Then tiles have half as many iterations, or a
-// quarter, and so on: the most that the loop has. The last tile overlaps the one before it. Peel makes a version of the
-// code for each length.
+// The tiles of a loop over an open size that may be shorter than a tile. A tile is `factor` long, or it has any length
+// up to half of that: the last tile is no longer than it must be, and the first two tiles share a loop that is shorter
+// than a full tile. Tiles may overlap. Peel makes a version of the code for each length.
 struct ShiftedTiles {
-  ir::Size length, count;
-  ir::Expr start;  // in terms of the loop over tiles
+  ir::Size count;          // at least 2: the second tile of a loop that one tile fills has length 0
+  ir::Expr start, length;  // in terms of the loop over tiles
 };
 
 ShiftedTiles MakeShiftedTiles(const ir::Size& size, int64_t factor, const std::string& outer) {
-  ShiftedTiles tiles;
-  tiles.length = 1;
-  for (int64_t length = factor; length > 1;) {
-    const int64_t shorter = factor > kHalvedTileMax ? 1 : (length + 1) / 2;
-    tiles.length += Min(FloorDiv(size, length), 1) * (length - shorter);  // the minimum is 1 or 0
-    length = shorter;
+  const int64_t half = (factor + 1) / 2;
+  const ir::Expr tile = ir::MakeVar(outer), full(factor), end(size), room = end >= full;
+  // What the tile must reach over: from its start to the end, or half of a loop that is shorter than a full tile.
+  const ir::Expr shared = ir::MakeSelect(end > ir::Expr(half), ir::Expr(CeilDiv(size, 2)), end);
+  const ir::Expr rest = ir::MakeSelect(room, end - tile * full, shared);
+  ShiftedTiles tiles{Max(CeilDiv(size, factor), 2), {}, ir::Expr(1)};
+  for (int64_t length = 2; length <= half; ++length) {
+    const ir::Expr fits = rest >= ir::Expr(length) && end >= ir::Expr(length);
+    tiles.length = ir::MakeSelect(fits, ir::Expr(length), tiles.length);
   }
-  tiles.count = CeilDiv(size, tiles.length);
-  tiles.start = ir::Min(ir::MakeVar(outer) * ir::Expr(tiles.length), ir::Expr(size - tiles.length));
+  tiles.length = ir::MakeSelect(rest > ir::Expr(half) && room, full, tiles.length);
+  tiles.start = ir::Min(tile * full, end - tiles.length);
+  const ir::Expr begin = tile * ir::MakeSelect(room, full, ir::Expr(half));
+  tiles.length = ir::MakeSelect(begin < end, tiles.length, ir::Expr(0));
   return tiles;
 }
 
@@ -89,8 +91,8 @@ absl::Status Apply(const Split& step, State& state) {
         if (most.min() < factor) {
           const ShiftedTiles shifted = MakeShiftedTiles(most, factor, outer.name);
           outer.extent = ir::Expr(shifted.count);
-          outer.max_extent = std::max(outer.max_extent, factor > kHalvedTileMax ? factor - 1 : 2);
-          inner.extent = ir::Expr(shifted.length);
+          outer.max_extent = std::max<int64_t>(outer.max_extent, 2);
+          inner.extent = shifted.length;
           start = shifted.start;
         } else {
           start = ir::Min(start, ir::Expr(most - factor));

@@ -2,6 +2,7 @@
 #include "compiler/space/sketch/analysis.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/status.h"
 
@@ -109,6 +110,11 @@ std::vector<int64_t> TaskCounts(std::set<int64_t> counts, int64_t threads) {
 int64_t BusiestThreadIterations(int64_t extent, int64_t size, int64_t batch, int64_t threads) {
   const int64_t count = (extent + size - 1) / size * batch;
   return (count + threads - 1) / threads * size;
+}
+
+int64_t TypicalExtent(const ir::Size& extent) {
+  const auto low = static_cast<double>(std::max<int64_t>(extent.min(), 1)), high = static_cast<double>(extent.max());
+  return extent.IsFixed() ? extent.value() : std::llround(std::sqrt(low * high));
 }
 
 int64_t PowerOf2Ceil(int64_t n) {

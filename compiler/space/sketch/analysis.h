@@ -49,6 +49,8 @@ inline schedule::Tail TailOf(const ir::Size& extent, int64_t tile) {
   if (extent.min() >= tile || (!extent.IsFixed() && Divides(tile, extent))) return schedule::Tail::kShift;
   return extent.IsFixed() ? schedule::Tail::kMask : schedule::Tail::kPeel;
 }
+// The extent; if it is open, the geometric middle of its range.
+int64_t TypicalExtent(const ir::Size& extent);
 // The least power of two that is not below n.
 int64_t PowerOf2Ceil(int64_t n);
 

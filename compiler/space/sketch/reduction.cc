@@ -47,8 +47,9 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   }
   // Several vectors are independent chains, so that one does not wait for another. They are preferred unless the
   // padding beyond the axis' end grows. Records contain the name "lanes", so it must not change.
-  const auto all = [&](int64_t v) { return (axis.extent.max() + v * width - 1) / (v * width) * v * width; };
-  int64_t preferred = axis.extent.max() >= 8 * width ? kPartialVectorsMax : 1;
+  const int64_t extent = TypicalExtent(axis.extent);
+  const auto all = [&](int64_t v) { return (extent + v * width - 1) / (v * width) * v * width; };
+  int64_t preferred = extent >= 8 * width ? kPartialVectorsMax : 1;
   while (preferred > 1 && static_cast<double>(all(preferred)) > kPaddedElementsRatioMax * static_cast<double>(all(1)))
     preferred /= 2;
   const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);

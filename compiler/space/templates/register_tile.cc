@@ -30,6 +30,24 @@ struct OutputNest {
   std::vector<std::string> inner;  // loops of one tile; the last is over the elements of a vector
 };
 
+// Loops over panels, over the vectors of a row of a panel, and over the elements of a vector.
+struct Panels {
+  std::string panel, vector, element;
+};
+
+// An open number of whole vectors has panels with fewer vectors at its end. Otherwise conditions leave out what is
+// behind the end.
+absl::StatusOr<Panels> SplitPanels(const RegisterTilePlan& plan, const std::string& loop, Sketch& sketch) {
+  if (plan.tail == Tail::kPeel && plan.vectors > 1 && sketch.HasMultiple(loop, plan.width)) {
+    HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, sketch.Split(loop, plan.width, Tail::kMask));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops panel, sketch.SplitShifted(vectors.outer, plan.vectors));
+    return Panels{panel.outer, panel.inner, vectors.inner};
+  }
+  HONE_ASSIGN_OR_RETURN(const SplitLoops panel, sketch.Split(loop, plan.columns(), plan.tail));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, sketch.Split(panel.inner, plan.width, Tail::kMask));
+  return Panels{panel.outer, vectors.outer, vectors.inner};
+}
+
 absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& sketch) {
   OutputNest nest;
   const std::vector<ir::Axis> axes = sketch.Get(plan.reader).stage.axes;
@@ -38,9 +56,8 @@ absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& ske
     if (!tiled) nest.batch.push_back(axes[static_cast<size_t>(d)].name);
   }
   const std::string& vector = axes[static_cast<size_t>(plan.vector_axis)].name;
-  HONE_ASSIGN_OR_RETURN(const SplitLoops panel, sketch.Split(vector, plan.columns(), plan.tail));
-  HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, sketch.Split(panel.inner, plan.width, Tail::kMask));
-  nest.panel = panel.outer;
+  HONE_ASSIGN_OR_RETURN(const Panels panels, SplitPanels(plan, vector, sketch));
+  nest.panel = panels.panel;
   const std::pair<int, int64_t> rows[] = {{plan.plane_axis, plan.planes}, {plan.row_axis, plan.rows}};
   for (const auto& [axis, size] : rows) {
     if (axis < 0) continue;
@@ -48,7 +65,7 @@ absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& ske
     nest.tiles.push_back(tile.outer);
     nest.inner.push_back(tile.inner);
   }
-  nest.inner.insert(nest.inner.end(), {vectors.outer, vectors.inner});
+  nest.inner.insert(nest.inner.end(), {panels.vector, panels.element});
   if (plan.block == 0) return nest;
   HONE_ASSIGN_OR_RETURN(const SplitLoops block, sketch.Split(nest.tiles.front(), plan.block, Tail::kShift));
   nest.block = block.outer;
