@@ -65,6 +65,7 @@ Json WorkloadToJson(const v1::WorkloadSpec& spec, const v1::WorkloadProgress& pr
           {"operator", spec.op()},
           {"count", spec.count()},
           {"flops", spec.flops()},
+          {"sizes", spec.sizes()},
           {"trials", progress.trials()},
           {"default_ms", Maybe(progress.has_default_seconds(), usual * kMs)},
           {"best_ms", Maybe(has_best, best * kMs)},
