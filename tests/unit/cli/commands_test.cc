@@ -121,6 +121,23 @@ TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
   EXPECT_NE(RunCommand("ls " + File("none.npz")).exit_code, 0) << "a failed run wrote its output";
 }
 
+TEST_F(CommandsTest, BenchAndProfileRunOnGivenArrays) {
+  const std::vector<float> x(kRows * kColumns);
+  const std::vector<int64_t> turned = {kColumns, kRows};
+  WriteInputs("turned.npz", {{"x", DType::kFloat32, turned, BytesOf(x)}});
+  WriteInputs("given.npz", {{"x", DType::kFloat32, kShape, BytesOf(x)}});
+  for (const std::string command : {"bench", "profile"}) {
+    const std::string timed = command + " {tiny.hone} --seconds 0.01 ";
+    EXPECT_EQ(Hone(timed + "--input {given.npz}").exit_code, 0) << command;
+    const CommandResult wrong = Hone(timed + "--input {turned.npz}");
+    EXPECT_EQ(wrong.exit_code, 1) << command;
+    EXPECT_THAT(wrong.output, HasSubstr("it is f32 [8, 4], the model wants f32 [4, 8]"));
+    const CommandResult both = Hone(timed + "--input {given.npz} --shape x=4,8");
+    EXPECT_EQ(both.exit_code, 2) << command;
+    EXPECT_THAT(both.output, HasSubstr("the arrays of the file have shapes"));
+  }
+}
+
 TEST_F(CommandsTest, BfloatTypeOfNpzFilesIsReported) {
   const std::vector<int64_t> twice = {kRows, 2 * kColumns};  // as many bytes in bf16 as the kernel's f32 input has
   package::PackageContents halves = contents_;
