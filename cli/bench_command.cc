@@ -16,12 +16,9 @@
 namespace hone::cli {
 namespace {
 
-constexpr uint64_t kBenchSeed = 1;  // of the random inputs
-
 absl::Status Bench(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
-  HONE_RETURN_IF_ERROR(package.Resize(options.shapes));
-  HONE_RETURN_IF_ERROR(package.FillInputs(kBenchSeed));
+  HONE_RETURN_IF_ERROR(SetInputs(package, options));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimeRuns(options.seconds, [&] { return package.Run(); }));
   const double best = 1e3 * Quantile(seconds, 0), median = 1e3 * Median(seconds);
   const double p90 = 1e3 * Quantile(seconds, 0.9);
@@ -42,7 +39,7 @@ absl::Status Bench(const TimedRunOptions& options) {
 
 void AddBenchCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<TimedRunOptions>();
-  CLI::App* command = app.add_subcommand("bench", "time a package on random inputs");
+  CLI::App* command = app.add_subcommand("bench", "time a package on random or given inputs");
   options->AddTo(command);
   command->callback([options, result] { *result = Bench(*options); });
 }

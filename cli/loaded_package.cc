@@ -76,7 +76,7 @@ package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMet
 absl::Status LoadedPackage::Resize(const std::vector<std::string>& shapes) {
   for (const std::string& text : shapes) {
     HONE_ASSIGN_OR_RETURN(const NamedText named, SplitName("--shape", text, "name=1,128"));
-    HONE_ASSIGN_OR_RETURN(const std::vector<graph::DimRange> ranges, ParseShape(named.value, text));
+    HONE_ASSIGN_OR_RETURN(const std::vector<graph::DimRange> ranges, ParseShape("--shape", named.value, text));
     std::vector<int64_t> extents;
     for (const graph::DimRange& range : ranges) {
       if (range.min != range.max) return UsageError(fmt::format("--shape {}: a run has numbers, not ranges", text));

@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<graph::ImportOptions>> ModelOptions::Imports() const 
   std::map<std::string, std::vector<std::vector<graph::DimRange>>> given;  // by input
   for (const std::string& text : shapes) {
     HONE_ASSIGN_OR_RETURN(const NamedText named, SplitName("--shape", text, "name=1,3,224,224"));
-    HONE_ASSIGN_OR_RETURN(std::vector<graph::DimRange> shape, ParseShape(named.value, text));
+    HONE_ASSIGN_OR_RETURN(std::vector<graph::DimRange> shape, ParseShape("--shape", named.value, text));
     given[named.name].push_back(std::move(shape));
   }
   size_t count = 1;

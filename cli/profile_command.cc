@@ -26,8 +26,6 @@ namespace {
 using nlohmann::ordered_json;
 using package::KernelMetadata;
 
-constexpr uint64_t kProfileSeed = 1;  // of the random inputs
-
 // The sums over all calls of one kernel.
 struct KernelProfile {
   KernelMetadata kernel;
@@ -177,8 +175,7 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   profile.passed_over = package.PassedOver();
   profile.threads = package.threads();
   HONE_RETURN_IF_ERROR(AddUnits(package, profile));
-  HONE_RETURN_IF_ERROR(package.Resize(options.shapes));
-  HONE_RETURN_IF_ERROR(package.FillInputs(kProfileSeed));
+  HONE_RETURN_IF_ERROR(SetInputs(package, options));
   HONE_ASSIGN_OR_RETURN(const Medians medians, MeasureCalls(package, options.seconds, &profile.runs));
   AddKernels(package, program, medians.calls, profile);
   HONE_RETURN_IF_ERROR(AddBorders(package, medians.borders, profile));

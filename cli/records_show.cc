@@ -204,8 +204,26 @@ std::string OutcomeText(const Record& record) {
   return fmt::format("{}: {}", FailureKindName(failure.kind), failure.text.substr(0, failure.text.find('\n')));
 }
 
+namespace {
+
+// GFLOP/s; empty for a workload with open sizes, because its operations depend on them.
+std::optional<double> RateOf(const BestRecord& best) {
+  const Record& record = best.stored.record;
+  if (!record.sizes.empty()) return std::nullopt;
+  return record.flops / best.median_seconds * 1e-9;
+}
+
+// "12.3 GFLOP/s", or the points whose times the time is the sum of.
+std::string RateText(const BestRecord& best) {
+  const std::optional<double> rate = RateOf(best);
+  return rate.has_value() ? fmt::format("{:.1f} GFLOP/s", *rate) : "at " + OneLine(best.stored.record.sizes);
+}
+
+}  // namespace
+
 ordered_json BestFields(const BestRecord& best) {
   const Record& record = best.stored.record;
+  const std::optional<double> rate = RateOf(best);
   return {{"workload", record.key.workload_digest},
           {"operator", record.operator_label},
           {"target", record.key.target},
@@ -213,21 +231,22 @@ ordered_json BestFields(const BestRecord& best) {
           {"compiler", record.key.compiler_version},
           {"schedule", record.schedule},
           {"median_ms", best.median_seconds * 1e3},
-          {"gflops", record.flops / best.median_seconds * 1e-9},
+          {"gflops", rate.has_value() ? ordered_json(*rate) : ordered_json()},
           {"default_ms", best.default_seconds.has_value() ? ordered_json(*best.default_seconds * 1e3) : ordered_json()},
           {"confirmed", best.confirmed},
           {"records", best.records},
           {"measured_at", Utc(record.measured_at)},
-          {"measurement", record.measurement_id}};
+          {"measurement", record.measurement_id},
+          {"sizes", record.sizes}};
 }
 
 std::string BestText(const BestRecord& best) {
   const Record& record = best.stored.record;
   return fmt::format(
-      "{:.12}  {}\n    {:.4f} ms  {:.1f} GFLOP/s  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
-      record.key.workload_digest, OneLine(record.operator_label), best.median_seconds * 1e3,
-      record.flops / best.median_seconds * 1e-9, best.records, ComparisonOf(best), Utc(record.measured_at),
-      OneLine(record.key.target), OneLine(record.key.device_fingerprint), OneLine(record.key.compiler_version),
+      "{:.12}  {}\n    {:.4f} ms  {}  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
+      record.key.workload_digest, OneLine(record.operator_label), best.median_seconds * 1e3, RateText(best),
+      best.records, ComparisonOf(best), Utc(record.measured_at), OneLine(record.key.target),
+      OneLine(record.key.device_fingerprint), OneLine(record.key.compiler_version),
       record.schedule.empty() ? "(unscheduled)" : record.schedule);
 }
 

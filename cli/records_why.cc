@@ -38,7 +38,7 @@ std::string_view InWords(Verdict verdict) {
     case Verdict::kMeasuredAgain:
       return "a later timing of the same schedule counts";
     case Verdict::kNotCompared:
-      return "not in the newest final comparison, which decides alone";
+      return "not in the newest final comparison, which decides alone, or timed at other sizes";
     case Verdict::kCondemned:
       return "its schedule failed a check, in this timing or later";
     case Verdict::kUnverified:

@@ -51,12 +51,13 @@ absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& 
   return NamedText{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-absl::StatusOr<std::vector<graph::DimRange>> ParseShape(std::string_view shape, const std::string& text) {
+absl::StatusOr<std::vector<graph::DimRange>> ParseShape(std::string_view option, std::string_view shape,
+                                                        const std::string& text) {
   std::vector<graph::DimRange> ranges;
   while (!shape.empty()) {
     const size_t end = std::min(shape.find(','), shape.size());
     const absl::StatusOr<graph::DimRange> range = ParseDimension(shape.substr(0, end));
-    if (!range.ok()) return UsageError(fmt::format("--shape {}: {}", text, std::string(range.status().message())));
+    if (!range.ok()) return UsageError(fmt::format("{} {}: {}", option, text, std::string(range.status().message())));
     ranges.push_back(*range);
     shape.remove_prefix(std::min(end + 1, shape.size()));
   }

@@ -22,7 +22,8 @@ absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& 
 
 // Parses the dimensions of a shape, separated by commas: numbers, ranges 1..512, or ranges in steps 224..640:32. A
 // usage error names the option and `text`, the whole argument, of which `shape` is a part.
-absl::StatusOr<std::vector<graph::DimRange>> ParseShape(std::string_view shape, const std::string& text);
+absl::StatusOr<std::vector<graph::DimRange>> ParseShape(std::string_view option, std::string_view shape,
+                                                        const std::string& text);
 
 }  // namespace hone::cli
 

@@ -79,6 +79,7 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
     added->set_op(workload.op);
     added->set_title(workload.title);
     added->set_flops(workload.flops);
+    added->set_sizes(PrintSizePoints(workload.points));
     all += workload.digest;
   }
   spec.set_model_digest(Sha256Hex(all));
@@ -108,13 +109,14 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobSpecsOf(const ModelOptions& model, c
                                                     const SearchOptions& search, const Part& part) {
   std::vector<v1::JobSpec> specs;
   if (part.other_units.empty()) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
+    HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target, search.at));
     specs.push_back(MakeJobSpec(workloads, path, search, part));
     return specs;
   }
   std::vector<target::Target> units = {part.target};
   units.insert(units.end(), part.other_units.begin(), part.other_units.end());
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<ModelWorkload>> workloads, WorkloadsByUnit(model, path, units));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<ModelWorkload>> workloads,
+                        WorkloadsByUnit(model, path, units, search.at));
   for (size_t i = 0; i < units.size(); ++i) {
     Part unit = part;
     unit.target = units[i];
@@ -164,6 +166,13 @@ void SearchOptions::AddTo(CLI::App* command) {
         const absl::StatusOr<tuner::SearchParts> parts = tuner::PartsWithout(names);
         return parts.ok() ? std::string() : std::string(parts.status().message());
       });
+  command
+      ->add_option("--at", at,
+                   "shape of an input with open dimensions at which kernels are timed, as name=1,128; spaces separate "
+                   "several inputs; may be repeated, and the sum of the times decides; by default, the geometric "
+                   "middle and the end of every range")
+      ->expected(1)
+      ->take_all();
   command
       ->add_option(
           "--hints", hints,

@@ -27,6 +27,7 @@ struct SearchOptions {
   std::string space = "all";         // or "template", "sketch"
   std::string without;               // parts of the search to switch off (tuner/search_parts.h), as "model,descent"
   std::vector<std::string> devices;  // names and labels of devices (tracker/queue/matches.h); empty = any device
+  std::vector<std::string> at;       // shapes at which kernels with open sizes are measured (size_points.h)
   std::vector<std::string> hints;    // paths of logs of other tuners
   bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }
   void AddTo(CLI::App* command);

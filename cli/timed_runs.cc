@@ -9,6 +9,8 @@
 #include "CLI/CLI.hpp"
 #include "base/seconds_since.h"
 #include "base/status.h"
+#include "cli/command.h"
+#include "cli/given_inputs.h"
 #include "cli/option_checks.h"
 #include "deploy/runtime/hone.h"
 
@@ -19,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kWarmUpShare = 0.1;  // duration of the warm-up as a fraction of the measurement's
 constexpr size_t kRunsMin = 3;        // minimum number of measured runs
+constexpr uint64_t kRandomInputsSeed = 1;
 
 }  // namespace
 
@@ -39,7 +42,18 @@ void TimedRunOptions::AddTo(CLI::App* command) {
           "the shape of an input with open dimensions, as name=1,128; may be given again; the largest by default")
       ->expected(1)
       ->take_all();
+  command->add_option("--input", input, "the inputs by name, a .npz file as for hone run; random ones by default")
+      ->check(NotEmpty);
   command->add_flag("--json", json, "print one JSON document and nothing else");
+}
+
+absl::Status SetInputs(LoadedPackage& package, const TimedRunOptions& options) {
+  if (!options.input.empty()) {
+    if (!options.shapes.empty()) return UsageError("--shape and --input: the arrays of the file have shapes");
+    return SetGivenInputs(package, options.input);
+  }
+  HONE_RETURN_IF_ERROR(package.Resize(options.shapes));
+  return package.FillInputs(kRandomInputsSeed);
 }
 
 absl::StatusOr<std::vector<double>> TimeRuns(double seconds, const std::function<absl::Status()>& run) {

@@ -413,9 +413,10 @@ Error Device::EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const {
   return context_->Check(code, "cannot read " + std::to_string(to.size()) + " bytes of a buffer");
 }
 
-Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const {
+Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes, size_t offset) const {
   if (bytes == 0) return {};
-  const int code = context_->Call(&Api::cuMemcpyDtoDAsync_v2, to.address_, from.address_, bytes, context_->stream);
+  const int code =
+      context_->Call(&Api::cuMemcpyDtoDAsync_v2, to.address_ + offset, from.address_, bytes, context_->stream);
   return context_->Check(code, "cannot copy " + std::to_string(bytes) + " bytes between buffers");
 }
 

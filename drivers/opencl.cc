@@ -307,10 +307,10 @@ Error Device::EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const {
                "cannot read " + std::to_string(to.size()) + " bytes of a buffer");
 }
 
-Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const {
+Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes, size_t offset) const {
   if (bytes == 0) return {};
   return Check(api_->clEnqueueCopyBuffer(As<cl_command_queue>(queue_), As<cl_mem>(from.memory_), As<cl_mem>(to.memory_),
-                                         0, 0, bytes, 0, nullptr, nullptr),
+                                         0, offset, bytes, 0, nullptr, nullptr),
                "cannot copy " + std::to_string(bytes) + " bytes between buffers");
 }
 

@@ -117,7 +117,8 @@ class Device {
   // returned, also after an error. Write and Read begin at the buffer's start.
   Error EnqueueWrite(const Buffer& buffer, std::span<const std::byte> from) const;
   Error EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const;
-  Error EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const;
+  // offset: bytes into `to`.
+  Error EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes, size_t offset = 0) const;
   Error EnqueueLaunch(const Launch& launch) const { return Enqueue(launch, nullptr); }
   // Waits until all enqueued work has ended. Returns the error of work that failed.
   Error Finish() const;

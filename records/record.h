@@ -80,6 +80,10 @@ struct Record {
   bool is_default = false;     // the default schedule, which needs no search and is measured for comparison
   Outcome outcome;
 
+  // The values of the workload's open sizes at which it was measured (base/size_points.h); the seconds are the sum over
+  // these points. Times at other points are not comparable. Empty: the workload has no open sizes.
+  std::string sizes;
+
   std::string operator_label;  // for users: "conv2d"
   std::string workload_text;   // canonical text, stored once for each workload; may be empty if the store has it
   double flops = 0;            // floating-point (or integer) operations of one run
@@ -178,6 +182,12 @@ inline constexpr std::array kColumns = {
     Column{"measured_by", &Record::measured_by, "measured_by", "measured_by", Storage::kText},
     Column{"measured_at_ms", &Record::measured_at, "measured_at_ms", "time", Storage::kRow, Range::kNotNegative},
     Column{"seed", &Record::seed, "seed", "seed"},
+    Column{.name = "sizes",
+           .member = &Record::sizes,
+           .json = "sizes",
+           .wire = "sizes",
+           .storage = Storage::kText,
+           .since = 6},
 };
 
 // A record with its row number. A store numbers rows in the order appended, and never reuses a number.

@@ -2,6 +2,7 @@
 #include "records/winner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -150,10 +151,21 @@ std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidat
   return best == nullptr ? std::vector<Candidate>() : best->candidates;
 }
 
+// The candidates that were timed at the sizes of the newest one, because others are not comparable.
+std::vector<Candidate> AtNewestSizes(const std::vector<Candidate>& candidates) {
+  const Candidate& newest = *std::ranges::max_element(
+      candidates, [](const Candidate& a, const Candidate& b) { return Newer(*b.contender, *a.contender); });
+  std::vector<Candidate> result;
+  std::ranges::copy_if(candidates, std::back_inserter(result),
+                       [&](const Candidate& c) { return c.contender->sizes == newest.contender->sizes; });
+  return result;
+}
+
 // The steps by which the winner is found; docs/RECORDS.md explains them. Each list is a part of the one before it.
 struct Comparison {
-  std::vector<Candidate> valid;   // verified timings whose schedule is not ruled out
-  std::vector<Candidate> field;   // those of the newest confirmation, else all; empty: there is no winner
+  std::vector<Candidate> valid;  // verified timings whose schedule is not ruled out
+  // Those of the newest confirmation, else those at the sizes of the newest timing; empty: there is no winner.
+  std::vector<Candidate> field;
   std::vector<Candidate> newest;  // the newest of each schedule
   Defaults defaults;              // of `field`
   Candidate best;                 // the winner; contender is null if `field` is empty
@@ -166,7 +178,7 @@ Comparison Compare(std::span<const Contender> contenders) {
   if (comparison.valid.empty()) return comparison;
   comparison.field = NewestConfirmation(comparison.valid);
   comparison.confirmed = !comparison.field.empty();
-  if (comparison.field.empty()) comparison.field = comparison.valid;
+  if (comparison.field.empty()) comparison.field = AtNewestSizes(comparison.valid);
   comparison.defaults = DefaultsOf(comparison.field);
   comparison.newest = NewestOfEachSchedule(comparison.field);
   comparison.best = Fastest(comparison.newest, comparison.defaults);
@@ -214,6 +226,7 @@ Contender ContenderOf(const StoredRecord& stored) {
   Contender contender{.row = stored.row,
                       .schedule = record.schedule,
                       .batch = record.batch_id,
+                      .sizes = record.sizes,
                       .measured_at = record.measured_at,
                       .is_default = record.is_default};
   if (const auto* failure = std::get_if<Failure>(&record.outcome)) {

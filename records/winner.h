@@ -37,6 +37,7 @@ struct Contender {
   int64_t row = 0;  // if two have the same measured_at, the one with the larger row is newer
   std::string schedule;
   std::string batch;  // equal for the contenders of one device visit
+  std::string sizes;  // Record::sizes
   Instant measured_at{};
   bool is_default = false;          // the default schedule, which needs no search
   bool verified = false;            // a timing whose output agreed with the reference

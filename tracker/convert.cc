@@ -303,6 +303,7 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
   record.set_op(batch.op());
   record.set_workload(batch.workload());
   record.set_flops(batch.flops());
+  record.set_sizes(batch.sizes());
   record.set_environment(EnvironmentOf(recordable.result));
   record.set_measured_by(recordable.result.device_name());
   record.set_seed(batch.search_seed());

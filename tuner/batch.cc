@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "compiler/codegen/codegen.h"
@@ -77,14 +79,31 @@ Requirements RequirementsOf(const target::Target& target) {
   return result;
 }
 
+// Adds the operations and bytes of one call of a workload without open sizes.
+void AddCost(const ir::Workload& workload, Batch& batch) {
+  batch.flops += ir::CountFlops(workload);
+  for (const ir::Param& param : workload.params) batch.bytes += static_cast<double>(ir::NumBytes(*param.buffer));
+  for (const ir::Buffer& output : workload.outputs) batch.bytes += static_cast<double>(ir::NumBytes(*output));
+}
+
+void AddCostAt(const ir::Workload& workload, std::span<const SizePoint> points, Batch& batch) {
+  if (points.empty()) return AddCost(workload, batch);
+  for (const SizePoint& point : points) {
+    std::map<std::string, int64_t, std::less<>> values;
+    for (const NamedSize& size : point) values[size.name] = size.value;
+    AddCost(ir::WithSizes(workload, values), batch);
+  }
+}
+
 }  // namespace
 
-Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target) {
+Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target, std::span<const SizePoint> points) {
   Batch batch;
   batch.workload_digest = ir::WorkloadDigest(workload);
   batch.workload = ir::Print(workload);
   batch.op = workload.op;
-  batch.flops = ir::CountFlops(workload);
+  batch.sizes = PrintSizePoints(points);
+  AddCostAt(workload, points, batch);
   batch.target = target::Print(target);
   batch.compiler_version = kCompilerVersion;
   batch.threads = target.threads;
@@ -109,12 +128,6 @@ Batch DescribeWorkload(const ir::Workload& workload, const target::Target& targe
     batch.atol = target::AllowsTf32(target) ? kTf32Error : std::clamp(1e-6 * std::sqrt(Depth(workload)), 1e-5, 1e-3);
   }
   return batch;
-}
-
-double BytesOf(const Batch& description) {
-  double bytes = 0;
-  for (const BatchBuffer& buffer : description.buffers) bytes += static_cast<double>(buffer.bytes);
-  return bytes;
 }
 
 int64_t ConstantBytesOf(const Batch& description) {

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/kernel_interface.h"
+#include "base/size_points.h"
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
 #include "tuner/build_message.h"
@@ -57,9 +59,13 @@ struct Requirements {
 struct Batch {
   // These fields describe the workload and its job. They are equal in all batches of the workload.
   std::string workload_digest, workload, op;  // `workload` is the canonical text; `op` is for display
-  double flops = 0;                           // operations of one call
-  std::vector<BatchBuffer> buffers;           // inputs and constants, then outputs
-  double rtol = 0, atol = 0;                  // tolerance of float and rounded outputs; both 0: outputs must be equal
+  // Where candidates are measured (base/size_points.h); empty: the workload has no open sizes. A call is one at every
+  // point.
+  std::string sizes;
+  double flops = 0;                  // operations of one call
+  double bytes = 0;                  // of all inputs, constants and outputs of one call
+  std::vector<BatchBuffer> buffers;  // inputs and constants, then outputs, at the largest sizes
+  double rtol = 0, atol = 0;         // tolerance of float and rounded outputs; both 0: outputs must be equal
   std::string target, compiler_version;
   int threads = 1;
   Requirements requirements;
@@ -78,8 +84,10 @@ struct Batch {
   BatchKernel reference;  // the naive kernel whose outputs are right
 };
 
-// A batch with the fields that follow from workload and target: texts, buffers, tolerance, architecture and features.
-Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target);
+// A batch with the fields that follow from workload, target and points: texts, buffers, tolerance, architecture and
+// features. Every point must have the workload's open sizes in their ranges; without open sizes there are no points.
+Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target,
+                       std::span<const SizePoint> points = {});
 
 struct Failure {
   FailureKind kind = FailureKind::kCrashed;
@@ -103,8 +111,7 @@ struct Measured {
   double seconds = 0;  // that the visit took on the device
 };
 
-// Sizes of all buffers together, and of the constants among them.
-double BytesOf(const Batch& description);
+// Bytes of the constants together.
 int64_t ConstantBytesOf(const Batch& description);
 
 }  // namespace hone::tuner

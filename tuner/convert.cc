@@ -114,7 +114,8 @@ Job FromProto(const v1::Job& job) {
                                 workload.text(),
                                 workload.op(),
                                 workload.count(),
-                                {workload.hints().begin(), workload.hints().end()}});
+                                {workload.hints().begin(), workload.hints().end()},
+                                workload.sizes()});
   }
   result.target = spec.target();
   result.trials = spec.trials();
@@ -172,6 +173,7 @@ v1::Batch ToProto(const Batch& batch) {
   result.set_workload(batch.workload);
   result.set_op(batch.op);
   result.set_flops(batch.flops);
+  result.set_sizes(batch.sizes);
   for (const BatchBuffer& buffer : batch.buffers) *result.add_buffers() = ToProto(buffer);
   if (batch.rtol > 0 || batch.atol > 0) {
     result.mutable_tolerance()->set_rtol(batch.rtol);
@@ -224,7 +226,8 @@ PastTrial FromProto(const v1::Record& record) {
           .confirmed = record.confirmed(),
           .outcome = FromProto(record.outcome()),
           .batch = record.batch_id(),
-          .measured_at = measured_at};
+          .measured_at = measured_at,
+          .sizes = record.sizes()};
 }
 
 PastWinner FromProto(const v1::BestRecordResponse& best) {
@@ -232,7 +235,8 @@ PastWinner FromProto(const v1::BestRecordResponse& best) {
                        .decisions = best.record().decisions(),
                        .exact = best.match() == v1::RECORD_MATCH_EXACT,
                        .seconds = best.median_seconds(),
-                       .confirmed = best.confirmed()};
+                       .confirmed = best.confirmed(),
+                       .sizes = best.record().sizes()};
   if (best.has_default_seconds()) winner.default_seconds = best.default_seconds();
   return winner;
 }
@@ -248,6 +252,7 @@ v1::Record ToProto(const RecordKey& key, const Batch& batch, const BuildFailed& 
   record.set_workload(batch.workload);
   record.set_op(batch.op);
   record.set_flops(batch.flops);
+  record.set_sizes(batch.sizes);
   record.set_measured_by("tuner");
   record.set_seed(batch.search_seed);
   return record;

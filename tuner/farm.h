@@ -38,6 +38,7 @@ struct PastTrial {
   Outcome outcome;
   std::string batch;  // id of its batch, shared by the trials of one visit; may be empty
   absl::Time measured_at = absl::UnixEpoch();
+  std::string sizes = {};  // Batch::sizes of its batch
 };
 
 // The winner of a key, as records/winner.h decides.
@@ -47,6 +48,7 @@ struct PastWinner {
   double seconds = 0;                     // of one call
   std::optional<double> default_seconds;  // the default schedule's, measured beside it; empty: not known
   bool confirmed = false;                 // it won a confirmation
+  std::string sizes = {};                 // as in PastTrial
 };
 
 // A candidate that did not compile. It is recorded like a measured one.

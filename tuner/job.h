@@ -20,6 +20,9 @@ struct JobWorkload {
   int64_t count = 1;         // calls in one run of the model
   // Texts of space::TileHint: tiles that another tuner found. They are tried before the search.
   std::vector<std::string> hints = {};
+  // The points at which candidates are measured, as base/size_points.h writes them; empty: the workload has no open
+  // sizes.
+  std::string sizes = {};
 };
 
 struct WorkloadProgress {

@@ -101,6 +101,29 @@ bool HasExcludingFailure(const Outcome& outcome) {
 
 }  // namespace
 
+namespace {
+
+// The points of the job's workload. InvalidArgument: they are not points of the workload's open sizes.
+absl::StatusOr<std::vector<SizePoint>> PointsOf(const JobWorkload& given, const ir::Workload& workload) {
+  const auto invalid = [&] {
+    return absl::InvalidArgumentError(
+        fmt::format("its sizes '{}' do not give each of its {} open sizes a value in its range; submit the model with "
+                    "this version of hone",
+                    given.sizes, workload.sizes.size()));
+  };
+  std::optional<std::vector<SizePoint>> points = ParseSizePoints(given.sizes);
+  if (!points.has_value() || points->empty() != workload.sizes.empty()) return invalid();
+  for (const SizePoint& point : *points) {
+    const bool fits = std::ranges::equal(point, workload.sizes, [](const NamedSize& value, const ir::OpenSize& size) {
+      return value.name == size.name && size.min <= value.value && value.value <= size.max;
+    });
+    if (!fits) return invalid();
+  }
+  return *std::move(points);
+}
+
+}  // namespace
+
 std::string CandidateId(size_t index) { return fmt::format("c{}", index); }
 
 absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
@@ -108,7 +131,8 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   Task task;
   HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(given.text));
   task.count = static_cast<double>(std::max<int64_t>(1, given.count));
-  task.description = DescribeWorkload(task.workload, target);
+  HONE_ASSIGN_OR_RETURN(const std::vector<SizePoint> points, PointsOf(given, task.workload));
+  task.description = DescribeWorkload(task.workload, target, points);
   // Records are found by the digest, and their schedules use the names of the canonical text.
   if (Sha256Hex(given.text) != given.digest || task.description.workload_digest != given.digest) {
     return absl::InvalidArgumentError(
@@ -118,7 +142,7 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   task.default_proposal = {std::move(default_candidate.decisions), schedule::Print(default_candidate.schedule),
                            ExtractFeatures(default_candidate.state, target), Origin::kDefault};
   task.default_estimate_seconds = std::exp(task.default_proposal.features[kAnalyticLogSeconds]);
-  task.lower_bound_seconds = LowerBoundSeconds(task.description.flops, BytesOf(task.description), target);
+  task.lower_bound_seconds = LowerBoundSeconds(task.description.flops, task.description.bytes, target);
   Search::Options options;
   options.seed = seed;
   options.threads = threads;
@@ -180,6 +204,14 @@ void Remember(Task& task, const PastTrial& past) {
   if (past.confirmed && IsInterleaved(past.outcome))
     task.search->SetEstimate(past.schedule, {*seconds, kConfirmedTimings});
   if (HasExcludingFailure(past.outcome)) task.search->Exclude(past.schedule);
+}
+
+void TakeOutOtherSizes(Task& task, std::vector<PastTrial>& past) {
+  std::erase_if(past, [&task](const PastTrial& trial) {
+    if (trial.sizes == task.description.sizes) return false;
+    if (HasExcludingFailure(trial.outcome)) Remember(task, trial);
+    return true;
+  });
 }
 
 Proposal IncumbentOf(const Task& task) { return {task.best_decisions, task.best_schedule, {}, Origin::kRelative, {}}; }

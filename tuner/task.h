@@ -53,7 +53,8 @@ struct Task {
 };
 
 // Makes the task of a workload, with hints added to its search. threads: for drawing candidates. FailedPrecondition or
-// InvalidArgument: the text is not a workload, not the canonical text of the digest, or has no default schedule.
+// InvalidArgument: the text is not a workload, not the canonical text of the digest, or has no default schedule, or the
+// sizes are not points of its open sizes.
 absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
                               space::Families families = {}, const SearchParts& parts = {});
 
@@ -74,6 +75,10 @@ double ComparableSeconds(const Outcome& outcome, double slowest);
 bool HasOutcome(const PastTrial& past);
 // Takes in a trial of an earlier run on this kind of device.
 void Remember(Task& task, const PastTrial& past);
+
+// Removes the trials that were measured at other sizes than the task's, because their times are not comparable. A
+// schedule that failed in a way that rules it out is excluded from the search.
+void TakeOutOtherSizes(Task& task, std::vector<PastTrial>& past);
 
 // Makes the schedule with the smallest latency estimate the best, if it is faster than the best so far. A confirmed
 // winner that is replaced becomes a finalist of the next confirmation, unless it is the default schedule.

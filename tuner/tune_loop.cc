@@ -219,7 +219,7 @@ class TuneLoop {
         for (Task& task : tasks_) {
           task.description.requirements.fingerprint_digest = device_.fingerprint_digest;
           task.lower_bound_seconds =
-              LowerBoundSeconds(task.description.flops, BytesOf(task.description), target_, device_.peak_gflops * 1e9);
+              LowerBoundSeconds(task.description.flops, task.description.bytes, target_, device_.peak_gflops * 1e9);
         }
         return absl::OkStatus();
       }
@@ -242,8 +242,11 @@ class TuneLoop {
     for (Task& task : tasks_) {
       HONE_RETURN_IF_ERROR(ReportIfDue());
       HONE_ASSIGN_OR_RETURN(std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
-      HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
-      ScaleToOneSpeed(past, best.has_value() && best->confirmed ? best->schedule : "", task.default_proposal.schedule);
+      TakeOutOtherSizes(task, past);
+      HONE_ASSIGN_OR_RETURN(std::optional<PastWinner> best, farm_.Best(KeyOf(task)));
+      if (best.has_value()) best->exact &= best->sizes == task.description.sizes;
+      ScaleToOneSpeed(past, best.has_value() && best->exact && best->confirmed ? best->schedule : "",
+                      task.default_proposal.schedule);
       std::set<std::pair<std::string_view, std::string_view>> tried;  // schedule, and its batch if that was disturbed
       {
         const ScopedSharedHostLock lock(lock_);
@@ -268,8 +271,8 @@ class TuneLoop {
     return absl::OkStatus();
   }
 
-  // Takes in the winner of the records. If it has the task's own key, it is the best. A winner of another device or
-  // compiler is the nearest relative.
+  // Takes in the winner of the records. If it has the task's own key and sizes, it is the best. A winner of another
+  // device, compiler or list of sizes is the nearest relative.
   static void UseBest(Task& task, const PastWinner& best) {
     const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(best.decisions);
     if (!best.exact) {

@@ -91,6 +91,7 @@ export interface JobWorkload {
   operator: string;
   count: number;
   flops: number;
+  sizes: string;
   trials: number;
   default_ms: number | null;
   best_ms: number | null;
@@ -216,7 +217,8 @@ export interface Best {
   compiler: string;
   schedule: string;
   median_ms: number;
-  gflops: number;
+  gflops: number | null;
+  sizes: string;
   default_ms: number | null;
   confirmed: boolean;
   records: number;

@@ -98,14 +98,14 @@ PackageUnit UnitOf(const KernelOptions& options, int number, std::span<const Com
   return unit;
 }
 
-// The steps of a plan need tensors and sizes in the memory of a CPU.
+// The steps of a plan need all tensors in one memory. Units of CPUs share theirs.
 absl::Status CheckSteps(const graph::Plan& plan, const PackageProgram& program) {
   const bool has_lanes =
       std::ranges::any_of(program.units, [](const PackageUnit& unit) { return FindCodeKind(unit.kind)->has_lanes; });
-  if (plan.steps.empty() || !has_lanes) return absl::OkStatus();
+  if (plan.steps.empty() || !has_lanes || program.units.size() == 1) return absl::OkStatus();
   return absl::UnimplementedError(
-      "the model has control flow that depends on data (If, Loop, Scan, or a size that a run computes), which is "
-      "supported on CPUs only; compile it for a target such as 'cpu'");
+      "the model has control flow that depends on data (If, Loop, Scan, or a size that a run computes), which works on "
+      "one device only; compile it for one target, such as 'cpu'");
 }
 
 // The numbers of the units that compute a kernel, in order. A program without kernels has unit 0 alone.

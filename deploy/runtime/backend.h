@@ -67,12 +67,18 @@ class Backend {
   // The memory of an intermediate or output of the home if it is in this process, else null. With Read and Write, the
   // way of a tensor over a border.
   virtual uint8_t* HostMemory(uint32_t tensor) = 0;
-  // Exchanges the memory of two intermediates of one size. Only for a back end whose tensors all have HostMemory.
-  virtual void SwapMemory(uint32_t /*a*/, uint32_t /*b*/) {}
   // Copies the tensor's bytes from the home to `host`, after the work that was run, or from `host` to the home, and
   // waits until that is done. Only for tensors without HostMemory.
   virtual Fault Read(uint32_t tensor, uint8_t* host) = 0;
   virtual Fault Write(uint32_t tensor, const uint8_t* host) = 0;
+
+  // For the steps of a run, whose program has one home. They come after all work that was run before.
+  // Copies the first `bytes` bytes of `source` to `target`, from its byte `offset` on.
+  virtual Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) = 0;
+  // Copies the first bytes of the tensor to `to`, and waits until that is done.
+  virtual Fault ReadBytes(uint32_t tensor, std::span<uint8_t> to) = 0;
+  // Exchanges the memory of two intermediates of one size.
+  virtual Fault SwapMemory(uint32_t a, uint32_t b) = 0;
 
   // The threads of this process that compute; `threads` is as in HoneLoadOptions. A back end of a device ignores
   // SetThreads, and its threads() is 1.

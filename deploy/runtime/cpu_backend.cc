@@ -39,10 +39,19 @@ class CpuBackend : public Backend {
 
   void SetPortMemory(uint32_t tensor, uint8_t* host) override { Place(tensor, host); }
 
-  void SwapMemory(uint32_t a, uint32_t b) override {
+  Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) override {
+    if (bytes > 0) std::memmove(addresses_[target] + offset, addresses_[source], bytes);
+    return {};
+  }
+  Fault ReadBytes(uint32_t tensor, std::span<uint8_t> to) override {
+    std::memcpy(to.data(), addresses_[tensor], to.size());
+    return {};
+  }
+  Fault SwapMemory(uint32_t a, uint32_t b) override {
     uint8_t* const old = addresses_[a];
     Place(a, addresses_[b]);
     Place(b, old);
+    return {};
   }
 
   Fault SetSizes(const SizeValues& sizes) override {

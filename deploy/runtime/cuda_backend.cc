@@ -57,9 +57,11 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
 
   Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
     Error enqueued;
-    if (segment.begins) {
+    if (MayHaveNewSizes(segment)) {
       enqueued = UpdateSizes();
       if (HasNewSizes()) ForgetGraphs();
+    }
+    if (segment.begins) {
       for (const uint32_t id : home_.inputs) {
         if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, Bytes(id));
       }
@@ -94,7 +96,9 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
 
   // Enqueues a segment: its graph, or, to measure calls or without a graph, its parts one by one.
   Error EnqueueAll(const Segment& segment, std::span<int64_t> nanoseconds) {
-    if (nanoseconds.empty() && !HasNewSizes()) Record(segment);
+    // A graph would keep the memory from before a swap, so programs with steps have none.
+    const bool by_graph = nanoseconds.empty() && !HasNewSizes() && !HasSteps();
+    if (by_graph) Record(segment);
     Error error;
     if (segment.begins) {
       for (const uint32_t id : home_.inputs) {
@@ -103,7 +107,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
       }
     }
     if (!error.ok()) return error;
-    const bool has_graph = nanoseconds.empty() && !HasNewSizes() && recorded_[segment.number].graph.defined();
+    const bool has_graph = by_graph && recorded_[segment.number].graph.defined();
     error = has_graph ? device_.EnqueueGraph(recorded_[segment.number].graph) : Enqueue(segment, nanoseconds);
     if (!segment.ends) return error;
     for (const uint32_t id : home_.outputs) {

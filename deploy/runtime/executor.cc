@@ -37,6 +37,10 @@ void Executor::MakeParts() {
   parts_.clear();
   std::vector<uint32_t> segments(backends_.size(), 0);
   uint32_t border = 0, step = 0;
+  // Steps may read inputs and jump over calls, so inputs are handed over before all of them.
+  if (!program_->steps.empty()) {
+    parts_.push_back({0, 0, 0, 0, 0, {segments[0]++, 0, 0, /*begins=*/true, /*ends=*/false}});
+  }
   for (uint32_t call = 0; call < program_->calls.size(); ++call) {
     const uint32_t home = program_->Home(program_->calls[call]);
     uint32_t end_border = border, end_step = step;
@@ -62,8 +66,9 @@ void Executor::CompleteParts(std::vector<uint32_t>& segments, uint32_t border) {
   const auto steps = static_cast<uint32_t>(program_->steps.size()),
              calls = static_cast<uint32_t>(program_->calls.size());
   if (steps > 0) {  // with one home; a jump may pass over its last call
-    const uint32_t first = parts_.empty() ? 0 : parts_.back().end_step, number = segments[0]++;
-    parts_.push_back({0, first, steps, border, border, {number, calls, calls, /*begins=*/number == 0, /*ends=*/false}});
+    const uint32_t first = parts_.back().end_step;
+    parts_.push_back(
+        {0, first, steps, border, border, {segments[0]++, calls, calls, /*begins=*/false, /*ends=*/false}});
   }
   for (uint32_t home = 0; home < backends_.size(); ++home) {
     const auto last = std::find_if(parts_.rbegin(), parts_.rend(), [home](const Part& p) { return p.home == home; });
@@ -157,22 +162,23 @@ Fault Executor::DoSteps(uint32_t* part) {
 }
 
 Fault Executor::Do(const StepEntry& step) {
-  Backend& backend = *backends_.front();  // steps are for the CPU's home alone
+  Backend& backend = *backends_.front();  // programs with steps have one home
   switch (step.op) {
-    case StepOp::kReadSize:
-      return sizes_->SetSize(step.a, ElementOf(step.b));
+    case StepOp::kReadSize: {
+      int64_t value = 0;
+      HONE_RETURN_IF_FAULT(ReadElement(step.b, &value));
+      return sizes_->SetSize(step.a, value);
+    }
     case StepOp::kSetSize:
       return sizes_->SetSize(step.a, sizes_->Value(step.b));
     case StepOp::kCopy: {
       const uint64_t bytes = std::min(sizes_->Bytes(step.b), program_->tensors[step.a].bytes);
-      if (bytes > 0) std::memmove(backend.HostMemory(step.a), backend.HostMemory(step.b), bytes);
-      return {};
+      return backend.CopyBytes(step.b, step.a, 0, bytes);
     }
     case StepOp::kCopyRow:
       return CopyRow(step);
     case StepOp::kSwap:
-      backend.SwapMemory(step.a, step.b);
-      return {};
+      return backend.SwapMemory(step.a, step.b);
     case StepOp::kRequire:
       if (sizes_->Value(step.a) == 0) return {};
       return InvalidArgument("a dimension of '" + std::string(program_->Text(program_->tensors[step.b].name)) +
@@ -194,27 +200,22 @@ Fault Executor::CopyRow(const StepEntry& step) {
     return InvalidArgument("a loop of the model made more than " + std::to_string(room / bytes) +
                            " steps, for which the package has memory");
   }
-  Backend& backend = *backends_.front();
-  std::memcpy(backend.HostMemory(step.a) + row * bytes, backend.HostMemory(step.b), bytes);
-  return {};
+  return backends_.front()->CopyBytes(step.b, step.a, row * bytes, bytes);
 }
 
-int64_t Executor::ElementOf(uint32_t tensor) {
-  const uint8_t* const memory = backends_.front()->HostMemory(tensor);
-  switch (program_->tensors[tensor].dtype) {
-    case DType::kInt64: {
-      int64_t value = 0;
-      std::memcpy(&value, memory, sizeof(value));
-      return value;
-    }
-    case DType::kInt32: {
-      int32_t value = 0;
-      std::memcpy(&value, memory, sizeof(value));
-      return value;
-    }
-    default:
-      return *memory != 0 ? 1 : 0;
+Fault Executor::ReadElement(uint32_t tensor, int64_t* value) {
+  uint8_t bytes[sizeof(int64_t)] = {};
+  const DType dtype = program_->tensors[tensor].dtype;
+  HONE_RETURN_IF_FAULT(
+      backends_.front()->ReadBytes(tensor, std::span(bytes).first(static_cast<size_t>(SizeOf(dtype)))));
+  int32_t narrow = 0;
+  std::memcpy(&narrow, bytes, sizeof narrow);
+  if (dtype == DType::kInt64) {
+    std::memcpy(value, bytes, sizeof *value);
+  } else {
+    *value = dtype == DType::kInt32 ? narrow : bytes[0] != 0;
   }
+  return {};
 }
 
 // One copy if a side is in this process, else two by way of the staging memory.

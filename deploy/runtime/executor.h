@@ -68,7 +68,7 @@ class Executor {
   Fault DoSteps(uint32_t* part);
   Fault Do(const package::StepEntry& step);
   Fault CopyRow(const package::StepEntry& step);
-  int64_t ElementOf(uint32_t tensor);  // of a tensor with one element
+  Fault ReadElement(uint32_t tensor, int64_t* value);  // of a tensor with one element
   // Whether a home uses an input or output, and the only home that does; empty if several do.
   bool Uses(uint32_t home, uint32_t port) const;
   std::optional<uint32_t> OnlyHomeOf(uint32_t port) const;

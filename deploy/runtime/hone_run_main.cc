@@ -5,8 +5,9 @@
 //                    [--repeat N]
 //
 // A raw file holds exactly the tensor's bytes, row-major and little-endian. An input with open dimensions has its
-// largest shape unless --shape gives it another one. Standard output gets the times of the fastest and the median run,
-// and the target of the program that ran. Standard error gets why the programs before it in the package could not be
+// largest shape unless --shape gives it another one. Standard output gets a line for each --raw-out with the shape of
+// the output, "output NAME f32[2,3]", then the times of the fastest and the median run, and the target of the program
+// that ran. Standard error gets why the programs before it in the package could not be
 // loaded. Exit status: 0, 1 if something failed, 2 for wrong arguments.
 #include <sys/stat.h>
 #include <unistd.h>
@@ -226,6 +227,19 @@ bool WriteFile(const std::string& path, const void* data, size_t bytes) {
   return good || (reason == EBUSY && in_place());  // EBUSY: the file is a mount point, as in a container
 }
 
+// "f32[2,3]"
+std::string TypeText(const HonePort& port) {
+  const DLDataType& type = port.dtype;
+  const char* const code = type.code == kDLFloat    ? "f"
+                           : type.code == kDLBfloat ? "bf"
+                           : type.code == kDLUInt   ? "u"
+                           : type.code == kDLInt    ? "i"
+                                                    : "bool";
+  std::string text = type.code == kDLBool ? code : code + std::to_string(type.bits);
+  for (int32_t d = 0; d < port.ndim; ++d) text += (d == 0 ? "[" : ",") + std::to_string(port.shape[d]);
+  return text + (port.ndim == 0 ? "[]" : "]");
+}
+
 int WriteOutput(const HoneModel* model, const NamedFile& file) {
   HonePort port;
   const size_t count = hone_output_count(model);
@@ -233,7 +247,10 @@ int WriteOutput(const HoneModel* model, const NamedFile& file) {
   if (index == count) return Fail("the model has no output '" + file.first + "'");
   DLTensor view;
   if (hone_get_output(model, index, &view) != HONE_OK) return Fail(hone_error());
-  if (WriteFile(file.second, view.data, port.bytes)) return 0;
+  if (WriteFile(file.second, view.data, port.bytes)) {
+    std::printf("output %s %s\n", file.first.c_str(), TypeText(port).c_str());
+    return 0;
+  }
   return Fail("cannot write '" + file.second + "': " + std::strerror(errno));
 }
 

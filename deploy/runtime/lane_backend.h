@@ -8,7 +8,6 @@
 #ifndef HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "deploy/runtime/cache_folder.h"
 #include "deploy/runtime/driver_fault.h"
 #include "deploy/runtime/kernel_sizes.h"
+#include "deploy/runtime/lane_call.h"
 #include "drivers/lane_drivers.h"
 
 namespace hone::runtime {
@@ -43,6 +43,7 @@ class LaneBackend : public Backend {
       : program_(program),
         home_(program.homes[home]),
         unit_(program.units[home_.units.front()]),
+        uses_(program.tensors.size()),
         kernel_sizes_(program, home),
         ports_(program.tensors.size(), nullptr) {}
 
@@ -72,7 +73,7 @@ class LaneBackend : public Backend {
   }
 
   Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
-    Error enqueued = segment.begins ? UpdateSizes() : Error();
+    Error enqueued = MayHaveNewSizes(segment) ? UpdateSizes() : Error();
     if (enqueued.ok()) enqueued = Enqueue(segment, nanoseconds);
     if (enqueued.ok() && !segment.ends) return {};
     const Error done = device_.Finish();  // also after an error: enqueued copies may still use the ports' memory
@@ -89,18 +90,28 @@ class LaneBackend : public Backend {
     return ToRunFault(device_.Write(memory_[tensor], 0, std::as_bytes(std::span(host, Bytes(tensor)))));
   }
 
+  Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) override {
+    return ToRunFault(device_.EnqueueCopy(memory_[source], memory_[target], bytes, offset));
+  }
+  Fault ReadBytes(uint32_t tensor, std::span<uint8_t> to) override {
+    return ToRunFault(device_.Read(memory_[tensor], 0, std::as_writable_bytes(to)));
+  }
+  // Launches that are enqueued already keep their arguments.
+  Fault SwapMemory(uint32_t a, uint32_t b) override {
+    std::swap(memory_[a], memory_[b]);
+    for (const uint32_t tensor : {a, b}) {
+      for (const LaneUse& use : uses_[tensor]) {
+        HONE_RETURN_IF_FAULT(ToRunFault(calls_[use.call].kernels[use.kernel].SetArg(use.argument, memory_[tensor])));
+      }
+    }
+    return {};
+  }
+
   void SetThreads(int) override {}
   int threads() const override { return 1; }
 
  private:
-  // A kernel call with its launches. Each launch has a Kernel of its own, whose arguments are set when it is loaded.
-  struct Call {
-    std::vector<Kernel> kernels;
-    std::vector<Launch> launches;                // point into kernels; those that have work at the current sizes
-    const KernelInterface* interface = nullptr;  // set if the kernel takes sizes; the next two are for such kernels
-    std::span<const int64_t> sizes;              // in kernel_sizes_
-    std::vector<int64_t> values;                 // what its numbers of groups follow from
-  };
+  using Call = LaneCall<Driver>;
 
   // Incompatible if the device has fewer lanes or less shared memory than the program needs.
   Fault CheckRequirements() const {
@@ -183,7 +194,9 @@ class LaneBackend : public Backend {
           const auto bytes = static_cast<uint64_t>(buffer.bytes());
           HONE_RETURN_IF_FAULT(ToFault(device_.Slice(size_memory_, kernel_sizes_.OffsetOf(entry), bytes, &slice)));
         } else {
-          slice = memory_[arguments[launch.arguments[a]]];
+          const uint32_t tensor = arguments[launch.arguments[a]];
+          slice = memory_[tensor];
+          if (HasSteps()) uses_[tensor].push_back({calls_.size(), i, static_cast<int>(a)});
         }
         HONE_RETURN_IF_FAULT(ToFault(kernel.SetArg(static_cast<int>(a), slice)));
       }
@@ -220,22 +233,19 @@ class LaneBackend : public Backend {
   }
 
  protected:
+  // Whether steps change sizes and swap memory during a run.
+  bool HasSteps() const { return !program_.steps.empty(); }
+  bool MayHaveNewSizes(const Segment& segment) const { return segment.begins || HasSteps(); }
+
   // Hands new sizes to the device, and gives every launch as many groups as they need. Allocates nothing.
   Error UpdateSizes() {
     new_sizes_ = kernel_sizes_.AreOld(*sizes_);
     if (!new_sizes_) return {};
-    kernel_sizes_.Update(*sizes_);
-    for (Call& call : calls_) {
-      if (call.interface == nullptr) continue;
-      std::ranges::copy(call.sizes, call.values.begin());
-      ComputeAll(call.interface->size_steps, call.values);
-      call.launches.clear();
-      for (size_t i = 0; i < call.kernels.size(); ++i) {
-        const KernelLaunch& launch = call.interface->main[i];
-        const int64_t groups = launch.GroupsFor(call.values);
-        if (groups > 0) call.launches.push_back({&call.kernels[i], groups, launch.lanes});
-      }
+    if (HasSteps()) {  // the sizes from before may still be on their way to the device
+      if (Error error = device_.Finish(); !error.ok()) return error;
     }
+    kernel_sizes_.Update(*sizes_);
+    for (Call& call : calls_) call.UpdateLaunches();
     return device_.EnqueueWrite(size_memory_, std::as_bytes(kernel_sizes_.contents()));
   }
 
@@ -277,7 +287,8 @@ class LaneBackend : public Backend {
   std::vector<Buffer> memory_;  // per tensor: its device memory; empty if another home has it
   std::vector<Call> calls_;  // per call of the program; empty for those of other homes. Reserved before it is filled,
                              // because a call's launches point to its kernels
-  const SizeValues* sizes_ = nullptr;  // set before the first run
+  std::vector<std::vector<LaneUse>> uses_;  // per tensor; empty for a program without steps
+  const SizeValues* sizes_ = nullptr;       // set before the first run
   bool new_sizes_ = false;
   KernelSizes kernel_sizes_;
   Buffer size_memory_;           // the contents of kernel_sizes_

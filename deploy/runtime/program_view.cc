@@ -189,10 +189,9 @@ class ManifestReader {
     return {};
   }
 
-  // Checks the steps. Only programs with one home, that of the CPUs, may have some.
+  // Checks the steps. Only programs with one home may have some.
   Fault CheckSteps() const {
-    const bool is_here = view_.homes.size() == 1 && !view_.homes[0].has_lanes;
-    if (!view_.steps.empty() && !is_here) return Bad("its steps of the run are not for a CPU alone");
+    if (!view_.steps.empty() && view_.homes.size() != 1) return Bad("its steps of the run are for several devices");
     uint32_t call = 0;
     for (size_t i = 0; i < view_.steps.size(); ++i) {
       const package::StepEntry& step = view_.steps[i];

@@ -134,21 +134,21 @@ class Race {
     LoadedKernel* kernel = kernel_cache_.Acquire(candidate, must_exit);
     if (kernel == nullptr) return !must_exit;
     const double timeout = policy_.timeout_seconds;
-    launcher_channel_.BeginCalling(candidate,
-                                   kSlackSeconds + 2 * timeout + static_cast<double>(layout_.output_bytes) * 1e-9);
-    absl::Status called = session_.ClearOutputs();
     double first = 0;
-    if (called.ok()) called = Call(*kernel, first);
-    if (!called.ok()) return ReportBroken(candidate, called);
-    if (const absl::Status shown = Show(*kernel); !shown.ok()) return ReportBroken(candidate, shown);
-    launcher_channel_.SendResultsStored(candidate);
-    if (const VisitAnswer answer = launcher_channel_.ReceiveAnswer(); answer != VisitAnswer::kGood) {
-      return answer == VisitAnswer::kFailed && Leave(candidate, *kernel);
+    for (size_t point = 0; point < batch_.points.size(); ++point) {
+      launcher_channel_.BeginCalling(candidate,
+                                     kSlackSeconds + 2 * timeout + static_cast<double>(layout_.output_bytes) * 1e-9);
+      if (const absl::Status shown = CallAndShow(*kernel, point, first); !shown.ok())
+        return ReportBroken(candidate, shown);
+      launcher_channel_.SendResultsStored(candidate);
+      if (const VisitAnswer answer = launcher_channel_.ReceiveAnswer(); answer != VisitAnswer::kGood) {
+        return answer == VisitAnswer::kFailed && Leave(candidate, *kernel);
+      }
     }
     double cold = first;
     if (first > timeout) {  // the machine may have paused
       launcher_channel_.BeginCalling(candidate, kSlackSeconds + 2 * timeout);
-      if (called = Call(*kernel, cold); !called.ok()) return ReportBroken(candidate, called);
+      if (const absl::Status called = Call(*kernel, cold); !called.ok()) return ReportBroken(candidate, called);
     }
     if (cold <= timeout) return TakeFirstTimes(candidate, *kernel, cold);
     launcher_channel_.SendFailure(
@@ -158,9 +158,19 @@ class Race {
     return Leave(candidate, *kernel);
   }
 
-  static absl::Status Call(LoadedKernel& kernel, double& seconds) {
+  // Calls the kernel at the point, adds the seconds, and stores the results for the launcher.
+  absl::Status CallAndShow(LoadedKernel& kernel, size_t point, double& seconds) {
+    HONE_RETURN_IF_ERROR(session_.ClearOutputs());
     const double start = SecondsNow();
-    HONE_RETURN_IF_ERROR(kernel.Call());
+    HONE_RETURN_IF_ERROR(kernel.CallAt(point));
+    seconds += SecondsNow() - start;
+    return child_.StoreResults(kernel);
+  }
+
+  // One call at every point, and its seconds.
+  absl::Status Call(LoadedKernel& kernel, double& seconds) {
+    const double start = SecondsNow();
+    for (size_t point = 0; point < batch_.points.size(); ++point) HONE_RETURN_IF_ERROR(kernel.CallAt(point));
     seconds = SecondsNow() - start;
     return absl::OkStatus();
   }
@@ -173,8 +183,6 @@ class Race {
     if (changed->has_value()) launcher_channel_.SendFailure(candidate, **changed);
     return !changed->has_value();
   }
-
-  absl::Status Show(LoadedKernel& kernel) { return child_.StoreResults(kernel); }
 
   // Unloads a failed candidate. False if it changed the inputs, so that the others need another process.
   bool Leave(int candidate, LoadedKernel& kernel) {
@@ -280,7 +288,9 @@ class Race {
     launcher_channel_.BeginCalling(
         runner.candidate, 0.5 + 6 * policy_.timeout_seconds + 10 * static_cast<double>(runner.calls) * runner.median);
     if (runner.median < kSlowCallSecondsMin) {
-      if (const absl::Status called = kernel->Call(); !called.ok()) return ReportBroken(runner.candidate, called);
+      double ignored = 0;
+      if (const absl::Status called = Call(*kernel, ignored); !called.ok())
+        return ReportBroken(runner.candidate, called);
     }
     TimedRepeat taken{};
     if (!Time(runner.candidate, *kernel, runner.calls, taken)) return false;

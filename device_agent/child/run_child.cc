@@ -20,11 +20,16 @@ absl::Status CallReference(Child& child) {
   HONE_ASSIGN_OR_RETURN(const auto kernel, child.session().Load(batch.reference));
   child.launcher_channel().BeginCalling(-1, 1 + batch.policy.reference_timeout_seconds);
   HONE_RETURN_IF_ERROR(kernel->Prepare());
-  HONE_RETURN_IF_ERROR(child.session().ClearOutputs());
-  HONE_RETURN_IF_ERROR(kernel->Call());
-  HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> changed, kernel->FindChangedInput());
-  if (changed.has_value()) return absl::OutOfRangeError(changed->text);
-  return child.StoreResults(*kernel);
+  for (size_t point = 0; point < batch.points.size(); ++point) {
+    HONE_RETURN_IF_ERROR(child.session().ClearOutputs());
+    HONE_RETURN_IF_ERROR(kernel->CallAt(point));
+    HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> changed, kernel->FindChangedInput());
+    if (changed.has_value()) return absl::OutOfRangeError(changed->text);
+    HONE_RETURN_IF_ERROR(child.StoreResults(*kernel));
+    child.launcher_channel().SendResultsStored(-1);
+    (void)child.launcher_channel().ReceiveAnswer();
+  }
+  return absl::OkStatus();
 }
 
 void RunReference(Child& child) {
@@ -32,8 +37,6 @@ void RunReference(Child& child) {
     child.launcher_channel().SendBatchFailure(std::string(status.message()));
     return;
   }
-  child.launcher_channel().SendResultsStored(-1);
-  (void)child.launcher_channel().ReceiveAnswer();
   child.launcher_channel().SendDone();
 }
 

@@ -35,10 +35,10 @@ class LoadedKernel {
   // Runs the kernel's `prepare` launches. Call it once, first. kResourceExhausted: not enough memory; the process may
   // continue without this kernel.
   virtual absl::Status Prepare() = 0;
-  // Runs the kernel's `main` launches and waits for their end.
-  virtual absl::Status Call() = 0;
+  // Runs the kernel's `main` launches with the sizes of that point of the batch, and waits for their end.
+  virtual absl::Status CallAt(size_t point) = 0;
   // Returns the mean seconds of one of `calls` (at least 1) calls in a row, on constants as cold as the batch asks for.
-  // The outputs are invalid afterwards.
+  // A call is one at every point of the batch. The outputs are invalid afterwards.
   virtual absl::StatusOr<double> Time(int64_t calls) = 0;
   // Copies into the result memory the guard zones of every buffer that the kernel may write, and on a device that
   // cannot protect inputs also those of the inputs.

@@ -134,7 +134,7 @@ std::optional<ChildEnd> ChildSupervisor::HandleMessage(const VisitMessage& messa
       child.Kill();
       return BlameCandidate(FailureForFault(message));
     case Type::kResultsStored:
-      if (set_up_ < Type::kReady || message.candidate != current_ || failed_one_ || shown_) break;
+      if (set_up_ < Type::kReady || message.candidate != current_ || failed_one_) break;
       if (options_.result_memory == nullptr) break;
       return JudgeResults(message, child);
     case Type::kTimes:
@@ -211,7 +211,12 @@ std::optional<VisitFailure> ChildSupervisor::CheckGuards(const VisitMessage& mes
 
 std::optional<ChildEnd> ChildSupervisor::JudgeResults(const VisitMessage& message, ChildProcess& child) {
   const bool reference = options_.expected == nullptr;
-  if (reference != (message.candidate < 0)) {
+  if (message.candidate != shown_candidate_) {
+    shown_candidate_ = message.candidate;
+    points_shown_ = 0;
+    max_error_ = 0;
+  }
+  if (reference != (message.candidate < 0) || points_shown_ == batch_.points.size()) {
     child.Kill();
     return BlameCandidate(
         {FailureKind::kCrashed, "broke the measuring process: it sent results that were not requested"});
@@ -222,15 +227,16 @@ std::optional<ChildEnd> ChildSupervisor::JudgeResults(const VisitMessage& messag
     beside->text = Clean(beside->text);
     return BlameCandidate(*beside);
   }
+  const size_t offset = points_shown_++ * static_cast<size_t>(ComputeDataLayout(batch_).output_bytes);
   if (reference) {
-    shown_ = true;
+    options_.result_memory->MoveOutputs(options_.computed + offset);
     child.Answer(VisitAnswer::kGood);
     return std::nullopt;
   }
-  double max_error = 0;
-  const std::optional<VisitFailure> differs = options_.result_memory->CompareOutputs(options_.expected, max_error);
+  const std::optional<VisitFailure> differs =
+      options_.result_memory->CompareOutputs(options_.expected + offset, max_error_);
   if (!differs.has_value()) {
-    progress_.MarkVerified(current_, max_error);
+    if (points_shown_ == batch_.points.size()) progress_.MarkVerified(current_, max_error_);
     child.Answer(VisitAnswer::kGood);
     return std::nullopt;
   }
@@ -282,8 +288,9 @@ std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message,
 
 // A child may leave candidates out only if the time of the visit is over, or would be after one more.
 std::optional<ChildEnd> ChildSupervisor::JudgeDone() const {
-  const bool complete = options_.result_memory == nullptr ||
-                        (options_.expected == nullptr ? shown_ : progress_.PendingCandidates().empty());
+  const bool complete =
+      options_.result_memory == nullptr ||
+      (options_.expected == nullptr ? points_shown_ == batch_.points.size() : progress_.PendingCandidates().empty());
   const double next = SecondsNow() + load_seconds_ + AllowedCallSeconds();
   if (complete || (options_.expected != nullptr && next >= options_.deadline)) return ChildEnd{ChildEnd::kDone, ""};
   return std::nullopt;

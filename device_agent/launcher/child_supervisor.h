@@ -41,9 +41,10 @@ class ChildSupervisor {
     int cancel_fd = -1;  // readable when the visit is to end; -1: never
     // Shared with the child; null for a building child, which has no results.
     ResultMemory* result_memory = nullptr;
-    // The reference's outputs, laid out as ComputeDataLayout says. Null: the child computes them, and only guard zones
-    // are judged.
+    // The reference's outputs, as ReferenceData has them. Null: the child computes them, and only guard zones are
+    // judged.
     const char* expected = nullptr;
+    char* computed = nullptr;  // where the outputs go that the child computes; null if `expected` is given
     // Whether another batch's reference computed `expected`. Then a difference ends the child as kRecheckReference.
     bool expected_from_other_batch = false;
   };
@@ -90,7 +91,10 @@ class ChildSupervisor {
   bool loading_ = false;
   bool failed_one_ = false;
   VisitMessage::Type set_up_ = {};  // the setup message that came last
-  bool shown_ = false;              // whether the reference's outputs are in the result memory
+  // Results that were judged: of which candidate (-1: the reference), at how many points, and their largest error.
+  int shown_candidate_ = -1;
+  size_t points_shown_ = 0;
+  double max_error_ = 0;
 };
 
 }  // namespace hone::agent

@@ -24,7 +24,9 @@ double CallSecondsMin(const v1::Batch& batch, double peak_gflops) {
   // The text of compiler/target is searched, not parsed. Parsing may load a driver, which would not survive forks.
   bool narrow = (batch.target() + " ").find(" -tf32 ") != std::string::npos;
   for (const v1::Buffer& buffer : batch.buffers()) {
-    if (buffer.role() == v1::Buffer::ROLE_OUTPUT) output_bytes += static_cast<double>(buffer.bytes());
+    // Buffers have the largest sizes, of which a call with open sizes may write a small part.
+    const bool counts = buffer.role() == v1::Buffer::ROLE_OUTPUT && batch.sizes().empty();
+    if (counts) output_bytes += static_cast<double>(buffer.bytes());
     narrow |= buffer.dtype() != v1::DTYPE_F32 && buffer.dtype() != v1::DTYPE_F64;
   }
   const double computing = batch.flops() / (peak * kOperationsDivisor * (narrow ? kNarrowTypeSpeedup : 1));

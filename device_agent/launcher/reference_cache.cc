@@ -2,6 +2,7 @@
 #include "device_agent/launcher/reference_cache.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -29,6 +30,11 @@ absl::StatusOr<MemoryFile> FilledInputs(const VisitBatch& batch, const DataLayou
   return file;
 }
 
+// Bytes of the outputs at all points.
+int64_t AllOutputBytes(const VisitBatch& batch) {
+  return ComputeDataLayout(batch).output_bytes * static_cast<int64_t>(batch.points.size());
+}
+
 // Memory that children do not inherit.
 absl::StatusOr<Mapping> OwnMemory(int64_t bytes) {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
@@ -48,7 +54,7 @@ absl::StatusOr<ReferenceData> ReferenceCache::Prepare(const VisitBatch& batch) {
   const DataLayout layout = ComputeDataLayout(batch);
   ReferenceData data;
   HONE_ASSIGN_OR_RETURN(data.inputs, FilledInputs(batch, layout));
-  HONE_ASSIGN_OR_RETURN(data.outputs, OwnMemory(layout.output_bytes));
+  HONE_ASSIGN_OR_RETURN(data.outputs, OwnMemory(AllOutputBytes(batch)));
   return data;
 }
 
@@ -63,6 +69,7 @@ std::string ReferenceCache::KeyOf(const VisitBatch& batch) {
     key += fmt::format(":{},{},{},{},{}", buffer.dtype, buffer.elements, static_cast<int>(buffer.role), buffer.low,
                        buffer.high);
   }
+  for (const std::vector<int64_t>& point : batch.points) key += fmt::format(";{}", fmt::join(point, ","));
   return key;
 }
 
@@ -78,8 +85,7 @@ const ReferenceData* ReferenceCache::Find(const std::string& key) {
 const ReferenceData* ReferenceCache::Add(const VisitBatch& batch, ReferenceData data) {
   const std::string key = KeyOf(batch);
   if (Find(key) != nullptr) Drop(entries_.begin());
-  const DataLayout layout = ComputeDataLayout(batch);
-  entries_.push_front({key, std::move(data), layout.input_bytes + layout.output_bytes});
+  entries_.push_front({key, std::move(data), ComputeDataLayout(batch).input_bytes + AllOutputBytes(batch)});
   bytes_ += entries_.front().bytes;
   while (entries_.size() > 1 && (bytes_ > capacity_ || entries_.size() > kEntriesMax)) Drop(std::prev(entries_.end()));
   return &entries_.front().data;

@@ -19,8 +19,8 @@
 namespace hone::agent {
 
 struct ReferenceData {
-  MemoryFile inputs;  // laid out by ComputeDataLayout, like the outputs
-  Mapping outputs;
+  MemoryFile inputs;  // laid out by ComputeDataLayout
+  Mapping outputs;    // a block as ComputeDataLayout lays it out for each point of the batch, in order
 };
 
 class ReferenceCache {

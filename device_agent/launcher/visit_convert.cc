@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/kernel_interface.h"
+#include "base/size_points.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "device_agent/launcher/plausible.h"
@@ -70,7 +72,9 @@ absl::StatusOr<VisitKernel> ToVisit(const VisitBatch& batch, const v1::Kernel& k
   if (!interface.has_value()) return invalid(fmt::format("its interface: {}", error));
   std::vector<std::string> types;
   for (const KernelBuffer& buffer : interface->buffers) {
-    if (buffer.role == BufferRole::kPacked || buffer.role == BufferRole::kWorkspace) continue;
+    const bool given =
+        buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant || buffer.role == BufferRole::kOutput;
+    if (!given) continue;
     types.push_back(TypeOf(buffer.dtype, buffer.role, buffer.bytes() / BytesOfDType(buffer.dtype)));
   }
   if (types.size() != batch.buffers.size()) {
@@ -83,11 +87,25 @@ absl::StatusOr<VisitKernel> ToVisit(const VisitBatch& batch, const v1::Kernel& k
     if (type == types[i]) continue;
     return invalid(fmt::format("buffer '{}' is {} in the batch, but {} in its interface", buffer.name, type, types[i]));
   }
+  if (interface->size_count() != batch.points.front().size()) {
+    return invalid(fmt::format("it has {} open sizes; the points of the batch have {}", interface->size_count(),
+                               batch.points.front().size()));
+  }
   const auto bytes = static_cast<int64_t>(batch.artifact.size());
   if (kernel.code_offset() < 0 || kernel.code_bytes() < 0 || kernel.code_offset() > bytes - kernel.code_bytes()) {
     return invalid("its code lies outside the artifact");
   }
   return VisitKernel{*std::move(interface), kernel.code_offset(), kernel.code_bytes()};
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> PointsOf(const v1::Batch& batch) {
+  const std::optional<std::vector<SizePoint>> given = ParseSizePoints(batch.sizes());
+  if (!given.has_value()) return absl::InvalidArgumentError(fmt::format("sizes '{}' are not points", batch.sizes()));
+  std::vector<std::vector<int64_t>> points(std::max<size_t>(given->size(), 1));
+  for (size_t i = 0; i < given->size(); ++i) {
+    for (const NamedSize& size : (*given)[i]) points[i].push_back(size.value);
+  }
+  return points;
 }
 
 // 0 means the default.
@@ -131,6 +149,7 @@ absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch) {
   for (const v1::Buffer& buffer : batch.buffers()) {
     HONE_ASSIGN_OR_RETURN(result.buffers.emplace_back(), ToVisit(buffer));
   }
+  HONE_ASSIGN_OR_RETURN(result.points, PointsOf(batch));
   HONE_ASSIGN_OR_RETURN(result.reference, ToVisit(result, batch.reference(), "the reference kernel"));
   for (const v1::Candidate& candidate : batch.candidates()) {
     HONE_ASSIGN_OR_RETURN(VisitKernel kernel,

@@ -166,11 +166,11 @@ absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(VisitState& s
   options.kill_at = state.deadline + options_.grace_seconds;
   options.cancel_fd = state.cancel_fd;
   options.result_memory = &state.result_memory;
+  options.computed = data.outputs.data();
   Progress progress(state.batch);
   const ChildEnd end = ChildSupervisor(progress, state.batch, device_, options).Supervise(child);
   switch (end.what) {
     case ChildEnd::kDone:
-      state.result_memory.MoveOutputs(data.outputs.data());
       return cache_.Add(state.batch, std::move(data));
     case ChildEnd::kCancelled:
       return absl::CancelledError(kCancelled);

@@ -56,6 +56,9 @@ struct VisitBatch {
   std::string workload_digest;  // of the workload's text as received; a digest that the batch claims is not used
   std::string_view artifact;    // code of all kernels; owned by the caller
   std::vector<VisitBuffer> buffers;
+  // Where every kernel is verified and timed: the elements of its buffer of sizes. At least one point, which is empty
+  // for kernels without open sizes. A call of a kernel is one call at every point.
+  std::vector<std::vector<int64_t>> points = {{}};
   VisitKernel reference;
   std::vector<VisitCandidate> candidates;
   Tolerance tolerance;

@@ -67,6 +67,7 @@ class Unpacker {
   void One(std::vector<T>& values) {
     size_t size = 0;
     One(size);
+    values.clear();
     for (size_t i = 0; i < size && good_; ++i) One(values.emplace_back());
   }
   void One(VisitBuffer& b) { All(b.name, b.role, b.dtype, b.elements, b.bytes, b.low, b.high, b.rounded); }
@@ -95,8 +96,8 @@ class Unpacker {
 template <typename Ends, typename Task, typename Batch>
 void Fields(Ends& ends, Task& task, Batch& batch) {
   ends.All(task.purpose, task.deadline, task.cold_bytes, task.to_verify, task.verified);
-  ends.All(batch.workload_digest, batch.buffers, batch.reference, batch.candidates, batch.tolerance, batch.fill_seed,
-           batch.threads, batch.policy, batch.final);
+  ends.All(batch.workload_digest, batch.buffers, batch.points, batch.reference, batch.candidates, batch.tolerance,
+           batch.fill_seed, batch.threads, batch.policy, batch.final);
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ function point(row, median_ms, is_default, device) {
 
 function winner(row, device, median_ms, default_ms) {
   const key = { workload: 'made', operator: 'made up', target: 't', device, compiler: 'c' };
-  const fixed = { schedule: '', gflops: 1, confirmed: false, records: 2, measured_at: instant, measurement: 'm' };
-  return { row, ...key, median_ms, default_ms, ...fixed };
+  const fixed = { schedule: '', gflops: 1, sizes: '', confirmed: false, records: 2, measured_at: instant };
+  return { row, ...key, median_ms, default_ms, measurement: 'm', ...fixed };
 }
 
 // A workload on two devices, of which one takes a thousand times as long; the newest first.
@@ -256,7 +256,8 @@ export async function longLists(browser) {
 
 /** A workload is seen from a job that is forgotten, and from one that has no trial of it yet. */
 export async function jobsOfWorkloads(browser) {
-  const young = { digest: 'young', operator: 'young one', count: 1, flops: 1e9, trials: 0, schedule: '', trouble: '' };
+  const made = { digest: 'young', operator: 'young one', count: 1, flops: 1e9, sizes: '' };
+  const young = { ...made, trials: 0, schedule: '', trouble: '' };
   const unknown = ['default_ms', 'best_ms', 'roofline_ms', 'roofline_share', 'gflops', 'share_before', 'share_after'];
   for (const name of unknown) young[name] = null;
   let trials = 0;

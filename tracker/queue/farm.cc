@@ -90,11 +90,13 @@ absl::Status CheckBatchIds(const v1::WaitBatchRequest& request, int most) {
 // A tuner may measure only workloads of its job, so that it cannot add records of others.
 absl::Status CheckWorkload(const v1::JobSpec& spec, const v1::Batch& batch) {
   const auto asked = [&](const v1::WorkloadSpec& workload) {
-    return workload.digest() == batch.workload_digest() && workload.text() == batch.workload();
+    return workload.digest() == batch.workload_digest() && workload.text() == batch.workload() &&
+           workload.sizes() == batch.sizes();
   };
   if (std::any_of(spec.workloads().begin(), spec.workloads().end(), asked)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the batch's workload '{}' is not among the workloads of its job", batch.workload_digest()));
+      fmt::format("the batch's workload '{}', at the sizes '{}', is not among the workloads of its job",
+                  batch.workload_digest(), batch.sizes()));
 }
 
 }  // namespace

@@ -627,6 +627,7 @@ v1::Job JobQueue::WithoutWorkloadTexts(const std::string& job_id) {
     line.set_op(workload.op());
     line.set_flops(workload.flops());
     line.set_title(workload.title());
+    line.set_sizes(workload.sizes());
   }
   return shown;
 }

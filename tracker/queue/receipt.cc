@@ -40,6 +40,7 @@ v1::Batch Description(const v1::Batch& batch) {
   description.set_final(batch.final());
   description.set_op(batch.op());
   description.set_flops(batch.flops());
+  description.set_sizes(batch.sizes());
   for (const v1::Candidate& candidate : batch.candidates()) {
     v1::Candidate* described = description.add_candidates();
     *described = candidate;

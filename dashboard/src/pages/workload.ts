@@ -320,6 +320,7 @@ export function workloadPage(window: Window): Page {
     { name: 'Default', number: true, cell: (b) => milliseconds(b.default_ms) },
     { name: 'Speed-up', number: true, cell: (b) => speedup(b.default_ms, b.median_ms) },
     { name: 'GFLOP/s', number: true, cell: (b) => number(b.gflops) },
+    { name: 'Sizes', cell: (b) => b.sizes || 'fixed' },
     { name: 'Decided by', cell: (b) => (b.confirmed ? 'final comparison' : 'races') },
     { name: 'Records', number: true, cell: (b) => count(b.records) },
     { name: 'Target', cell: (b) => h('span', { class: 'long', title: b.target }, b.target) },

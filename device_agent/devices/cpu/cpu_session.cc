@@ -72,6 +72,7 @@ class CpuSession::Kernel : public LoadedKernel {
     HONE_ASSIGN_OR_RETURN(packed_, session_.PackedOf(key));
     for (const GuardedBuffer& memory : packed_->buffers) buffers_.push_back(memory.data());
     buffers_.insert(buffers_.end(), outputs.begin(), outputs.end());
+    if (interface_.size_count() > 0) buffers_.push_back(nullptr);  // the sizes of a point, which a call puts here
     if (interface_.workspace_bytes > 0) {
       HONE_ASSIGN_OR_RETURN(workspace_, Workspace("workspace", interface_.workspace_bytes));
     }
@@ -93,8 +94,8 @@ class CpuSession::Kernel : public LoadedKernel {
     return absl::OkStatus();
   }
 
-  absl::Status Call() override {
-    Run(buffers_);
+  absl::Status CallAt(size_t point) override {
+    Run(buffers_, point);
     return absl::OkStatus();
   }
 
@@ -103,11 +104,13 @@ class CpuSession::Kernel : public LoadedKernel {
     for (const auto& [place, memory] : session_.timed_inputs_) buffers[place] = memory.data();
     double seconds = 0;
     for (int64_t i = 0; i < calls; ++i) {
-      for (const auto& [place, bytes] : cold_) buffers[place] = session_.cold_constants_.Next(bytes);
-      session_.WriteTimedBuffers();
-      const double start = SecondsNow();
-      Run(buffers);
-      seconds += SecondsNow() - start;
+      for (size_t point = 0; point < session_.batch_.points.size(); ++point) {
+        for (const auto& [place, bytes] : cold_) buffers[place] = session_.cold_constants_.Next(bytes);
+        session_.WriteTimedBuffers();
+        const double start = SecondsNow();
+        Run(buffers, point);
+        seconds += SecondsNow() - start;
+      }
     }
     return seconds / static_cast<double>(calls);
   }
@@ -136,7 +139,8 @@ class CpuSession::Kernel : public LoadedKernel {
     return workspace;
   }
 
-  void Run(const std::vector<void*>& buffers) {
+  void Run(std::vector<void*>& buffers, size_t point) {
+    if (interface_.size_count() > 0) buffers.back() = session_.sizes_[point].data();
     void* const workspace = workspace_.has_value() ? workspace_->data() : nullptr;
     for (const HoneKernel launch : main_) launch(buffers.data(), workspace, session_.pool_->parallel());
   }
@@ -197,6 +201,14 @@ absl::Status CpuSession::MakeBuffers() {
     }
     if (!output) ++place;
     shared_.push_back(std::move(memory));
+  }
+  for (const std::vector<int64_t>& point : batch_.points) {
+    if (point.empty()) continue;
+    const auto bytes = static_cast<int64_t>(point.size() * sizeof(int64_t));
+    HONE_ASSIGN_OR_RETURN(GuardedBuffer sizes, GuardedBuffer::Create(*options_.regions, "sizes", bytes));
+    std::ranges::copy(point, reinterpret_cast<int64_t*>(sizes.data()));
+    HONE_RETURN_IF_ERROR(sizes.Protect());
+    sizes_.push_back(std::move(sizes));
   }
   return absl::OkStatus();
 }

@@ -52,6 +52,7 @@ class CpuSession : public Session {
   // The inputs of timed calls, by index among a kernel's buffers: writable copies whose guard areas can be read.
   // Verified calls read the guarded inputs.
   std::vector<std::pair<size_t, GuardedBuffer>> timed_inputs_;
+  std::vector<GuardedBuffer> sizes_;  // the sizes of each point; empty if the kernels have no open sizes
   std::map<PackedKey, std::weak_ptr<Packed>> packed_;
   ColdConstants cold_constants_;
   std::unique_ptr<ThreadPool> pool_;

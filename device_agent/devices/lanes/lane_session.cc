@@ -64,14 +64,18 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     HONE_RETURN_IF_ERROR(MakeBuffers());
     HONE_RETURN_IF_ERROR(
         ToStatus(device_.Build(code_, {.extra_options = {}, .cache_folder = session_.folder_}, &program_)));
-    HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, prepare_));
-    HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, main_));
+    HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, 0, prepare_));
+    main_.resize(session_.batch_.points.size());
+    for (size_t point = 0; point < main_.size(); ++point) {
+      HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, point, main_[point]));
+      all_points_.insert(all_points_.end(), main_[point].begin(), main_[point].end());
+    }
     HONE_RETURN_IF_ERROR(BindCold());
     // A driver that compiles at the first launch does it here, before a deadline counts. The slow reference is
     // excepted: its only call has time for both.
     if constexpr (Driver::kCompilesAtLaunch) {
       if (session_.options_.purpose == SessionPurpose::kReference) return absl::OkStatus();
-      for (const std::vector<typename Driver::Launch>* launches : {&prepare_, &main_}) {
+      for (const std::vector<typename Driver::Launch>* launches : {&prepare_, &all_points_}) {
         HONE_RETURN_IF_ERROR(RunWithin(*launches));
       }
     }
@@ -79,12 +83,13 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
   }
 
   absl::Status Prepare() override { return Run(prepare_); }
-  absl::Status Call() override { return Run(main_); }
+  absl::Status CallAt(size_t point) override { return Run(main_[point]); }
 
   absl::StatusOr<double> Time(int64_t calls) override {
     std::vector<typename Driver::Launch> launches;
     for (int64_t i = 0; i < calls; ++i) {
-      const std::vector<typename Driver::Launch>& call = cold_.empty() ? main_ : cold_[next_cold_++ % cold_.size()];
+      const std::vector<typename Driver::Launch>& call =
+          cold_.empty() ? all_points_ : cold_[next_cold_++ % cold_.size()];
       launches.insert(launches.end(), call.begin(), call.end());
     }
     drivers::Timing timing;
@@ -126,6 +131,8 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
             session_.Allocate(fmt::format("{} buffer {}", packed ? "packed" : "workspace", own_.size()),
                               buffer.bytes()));
         buffers_.push_back(own_.back().data);
+      } else if (buffer.role == BufferRole::kSizes) {
+        buffers_.push_back(session_.sizes_.front().data);  // Bind replaces it
       } else {
         buffers_.push_back(session_.shared_[shared++].data);
       }
@@ -133,8 +140,11 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     return absl::OkStatus();
   }
 
-  absl::Status Bind(const std::vector<KernelLaunch>& launches, const std::vector<typename Driver::Buffer>& buffers,
-                    std::vector<typename Driver::Launch>& bound) {
+  // Adds the launches that have work at the point to `bound`.
+  absl::Status Bind(const std::vector<KernelLaunch>& launches, std::vector<typename Driver::Buffer> buffers,
+                    size_t point, std::vector<typename Driver::Launch>& bound) {
+    const std::vector<int64_t> values = interface_.ComputeValues(session_.batch_.points[point]);
+    for (const uint32_t i : interface_.Of(BufferRole::kSizes)) buffers[i] = session_.sizes_[point].data;
     for (const KernelLaunch& launch : launches) {
       if (launch.lanes == 0) {
         return absl::InvalidArgumentError(
@@ -150,12 +160,13 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       for (size_t i = 0; i < launch.arguments.size(); ++i) {
         HONE_RETURN_IF_ERROR(ToStatus(kernel.SetArg(static_cast<int>(i), buffers[launch.arguments[i]])));
       }
-      bound.push_back({&kernel, launch.groups, launch.lanes});
+      const int64_t groups = launch.GroupsFor(values);
+      if (groups > 0) bound.push_back({&kernel, groups, launch.lanes});
     }
     return absl::OkStatus();
   }
 
-  // Binds the launches of `main` to consecutive stretches of cold numbers.
+  // Binds the launches of `main` at all points to consecutive stretches of cold numbers.
   absl::Status BindCold() {
     const auto replaced = ColdBuffers(interface_);
     int64_t stretch = 0;
@@ -171,7 +182,9 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
             device_.Slice(session_.cold_, static_cast<size_t>(offset), static_cast<size_t>(bytes), &buffers[index])));
         offset += Rounded(bytes);
       }
-      HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers, launches));
+      for (size_t point = 0; point < main_.size(); ++point) {
+        HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers, point, launches));
+      }
     }
     return absl::OkStatus();
   }
@@ -201,7 +214,8 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
   std::vector<typename Driver::Buffer> buffers_;  // as the interface lists them
   typename Driver::Program program_;
   std::deque<typename Driver::Kernel> kernels_;  // launches point at them
-  std::vector<typename Driver::Launch> prepare_, main_;
+  std::vector<typename Driver::Launch> prepare_, all_points_;
+  std::vector<std::vector<typename Driver::Launch>> main_;  // by point; all_points_ has them one after the other
   std::vector<std::vector<typename Driver::Launch>> cold_;
   size_t next_cold_ = 0;
 };
@@ -246,6 +260,12 @@ absl::Status LaneSession<Driver>::MakeBuffers() {
     if (output) continue;
     const auto given = BytesAt(InputData(i), static_cast<size_t>(buffer.bytes));
     HONE_RETURN_IF_ERROR(ToStatus(device_.Write(shared_.back().data, 0, given)));
+  }
+  for (const std::vector<int64_t>& point : batch_.points) {
+    if (point.empty()) continue;
+    const auto values = std::as_bytes(std::span(point));
+    HONE_ASSIGN_OR_RETURN(sizes_.emplace_back(), Allocate("sizes", static_cast<int64_t>(values.size())));
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Write(sizes_.back().data, 0, values)));
   }
   return MakeColdConstants();
 }

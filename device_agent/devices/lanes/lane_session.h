@@ -76,6 +76,7 @@ class LaneSession : public Session {
   DataLayout layout_;
   ReferenceKernel<Driver> reference_;
   std::vector<CanaryBuffer<Driver>> shared_;  // the workload's own buffers, in the batch's order
+  std::vector<CanaryBuffer<Driver>> sizes_;   // by point; empty if the kernels have no open sizes
   typename Driver::Buffer cold_;              // normal, finite numbers; empty if constants stay the same
   std::vector<char> part_;                    // scratch memory to read back a part of an input
 };

@@ -65,6 +65,7 @@ absl::Status Read(const std::string& path, size_t file, std::vector<Measured>& a
   timed.with_workload_text = true;
   HONE_RETURN_IF_ERROR(store->ForEach(timed, [&](const records::StoredRecord& stored) {
     const records::Record& record = stored.record;
+    if (!record.sizes.empty()) return absl::OkStatus();  // a sum over sizes, of which features know the largest only
     Candidate& candidate = workloads[{record.key.workload_digest, record.key.target}]
                                .try_emplace(record.schedule, Candidate{record, {}})
                                .first->second;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -18,10 +19,10 @@
 #include "compiler/graph/onnx_import.h"
 #include "compiler/graph/plan.h"
 #include "compiler/graph/text.h"
-#include "compiler/target/host.h"
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/hone.h"
 #include "tests/conformance/onnx/compare_tensors.h"
+#include "tests/conformance/onnx/target_of_test.h"
 #include "tests/unit/graph/model_builder.h"
 
 namespace hone::conformance {
@@ -212,7 +213,13 @@ Model DifferentElements() {
 
 class ControlFlow : public ::testing::TestWithParam<Model> {
  protected:
-  void SetUp() override { std::ofstream(Path("model.onnx"), std::ios::binary) << GetParam().file; }
+  void SetUp() override {
+    std::ofstream(Path("model.onnx"), std::ios::binary) << GetParam().file;
+    if (const std::string reason = MissingDevice(TargetOfTest()); !reason.empty()) {
+      std::printf("[SKIP] %s\n", reason.c_str());
+      GTEST_SKIP() << reason;
+    }
+  }
   std::string Path(std::string_view file) const { return folder_ / file; }
 
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
@@ -222,7 +229,7 @@ using LoadedModel = std::unique_ptr<HoneModel, decltype(&hone_free)>;
 
 LoadedModel CompileAndLoad(const std::string& onnx, const std::string& package) {
   package::KernelOptions options;
-  options.target = target::HostCpu();
+  options.target = TargetOfTest();
   options.threads = 2;
   const auto summary = package::CompileModel(onnx, graph::ImportOptions{}, {&options, 1}, package);
   EXPECT_TRUE(summary.ok()) << summary.status();

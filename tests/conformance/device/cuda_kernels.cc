@@ -443,6 +443,111 @@ $L__BB12_2:
 $L__BB12_4:
   ret;
 }
+.visible .entry open_size(
+  .param .u64 open_size_param_0,
+  .param .u64 open_size_param_1,
+  .param .u64 open_size_param_2,
+  .param .u64 open_size_param_3
+)
+{
+  .reg .pred   %p<4>;
+  .reg .b32   %r<6>;
+  .reg .f32   %f<4>;
+  .reg .b64   %rd<10>;
+  mov.u32   %r1, %ctaid.x;
+  mov.u32   %r2, %ntid.x;
+  mov.u32   %r3, %tid.x;
+  mad.lo.s32   %r4, %r1, %r2, %r3;
+  ld.param.u64   %rd8, [open_size_param_3];
+  ld.global.u32   %r5, [%rd8];
+  setp.ge.u32   %p1, %r4, %r5;
+  @%p1 bra   $L__open_size_2;
+  ld.param.u64   %rd4, [open_size_param_0];
+  ld.param.u64   %rd5, [open_size_param_1];
+  ld.param.u64   %rd6, [open_size_param_2];
+  mul.wide.u32   %rd7, %r4, 4;
+  add.s64   %rd1, %rd6, %rd7;
+  add.s64   %rd2, %rd5, %rd7;
+  add.s64   %rd3, %rd4, %rd7;
+  ld.global.f32   %f1, [%rd3];
+  ld.global.f32   %f2, [%rd2];
+  fma.rn.f32   %f3, %f1, 0f40000000, %f2;
+  st.global.f32   [%rd1], %f3;
+$L__open_size_2:
+  ret;
+}
+.visible .entry open_past_length(
+  .param .u64 open_past_length_param_0,
+  .param .u64 open_past_length_param_1,
+  .param .u64 open_past_length_param_2,
+  .param .u64 open_past_length_param_3
+)
+{
+  .reg .pred   %p<4>;
+  .reg .b32   %r<6>;
+  .reg .f32   %f<4>;
+  .reg .b64   %rd<10>;
+  mov.u32   %r1, %ctaid.x;
+  mov.u32   %r2, %ntid.x;
+  mov.u32   %r3, %tid.x;
+  mad.lo.s32   %r4, %r1, %r2, %r3;
+  ld.param.u64   %rd8, [open_past_length_param_3];
+  ld.global.u32   %r5, [%rd8];
+  setp.gt.u32   %p1, %r4, 999;
+  @%p1 bra   $L__open_past_length_2;
+  ld.param.u64   %rd4, [open_past_length_param_0];
+  ld.param.u64   %rd5, [open_past_length_param_1];
+  ld.param.u64   %rd6, [open_past_length_param_2];
+  mul.wide.u32   %rd7, %r4, 4;
+  add.s64   %rd1, %rd6, %rd7;
+  add.s64   %rd2, %rd5, %rd7;
+  add.s64   %rd3, %rd4, %rd7;
+  ld.global.f32   %f1, [%rd3];
+  ld.global.f32   %f2, [%rd2];
+  fma.rn.f32   %f3, %f1, 0f40000000, %f2;
+  st.global.f32   [%rd1], %f3;
+$L__open_past_length_2:
+  ret;
+}
+.visible .entry open_wrong_when_short(
+  .param .u64 open_wrong_when_short_param_0,
+  .param .u64 open_wrong_when_short_param_1,
+  .param .u64 open_wrong_when_short_param_2,
+  .param .u64 open_wrong_when_short_param_3
+)
+{
+  .reg .pred   %p<4>;
+  .reg .b32   %r<6>;
+  .reg .f32   %f<4>;
+  .reg .b64   %rd<10>;
+  mov.u32   %r1, %ctaid.x;
+  mov.u32   %r2, %ntid.x;
+  mov.u32   %r3, %tid.x;
+  mad.lo.s32   %r4, %r1, %r2, %r3;
+  ld.param.u64   %rd8, [open_wrong_when_short_param_3];
+  ld.global.u32   %r5, [%rd8];
+  setp.ge.u32   %p1, %r4, %r5;
+  @%p1 bra   $L__open_wrong_when_short_2;
+  ld.param.u64   %rd4, [open_wrong_when_short_param_0];
+  ld.param.u64   %rd5, [open_wrong_when_short_param_1];
+  ld.param.u64   %rd6, [open_wrong_when_short_param_2];
+  mul.wide.u32   %rd7, %r4, 4;
+  add.s64   %rd1, %rd6, %rd7;
+  add.s64   %rd2, %rd5, %rd7;
+  add.s64   %rd3, %rd4, %rd7;
+  ld.global.f32   %f1, [%rd3];
+  ld.global.f32   %f2, [%rd2];
+  fma.rn.f32   %f3, %f1, 0f40000000, %f2;
+  st.global.f32   [%rd1], %f3;
+  setp.gt.u32   %p2, %r5, 999;
+  @%p2 bra   $L__open_wrong_when_short_2;
+  setp.ne.s32   %p3, %r4, 17;
+  @%p3 bra   $L__open_wrong_when_short_2;
+  add.rn.f32   %f3, %f3, 0f3F000000;
+  st.global.f32   [%rd1], %f3;
+$L__open_wrong_when_short_2:
+  ret;
+}
 .visible .entry crash(
   .param .u64 crash_param_0,
   .param .u64 crash_param_1,

@@ -119,7 +119,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
     ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
-    ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
+    ASSERT_EQ((*loaded)->CallAt(0), absl::OkStatus());
     ExpectOutput(session, expected);
   }
   static void ExpectOutput(Session& session, const std::vector<float>& expected) {
@@ -222,6 +222,50 @@ TEST_P(DeviceTest, KernelsSeeTheirBuffersAligned) {
               [&](Session& session, const std::vector<float>& expected) { ExpectComputes(session, kernel, expected); });
 }
 
+TEST_P(DeviceTest, EachPointHasItsOwnSizes) {
+  VisitBatch batch = Batch();
+  batch.points = {{1000}, {100}, {0}};
+  const VisitKernel kernel = Kernel("open_size");
+  WithSession(batch, [&](Session& session, const std::vector<float>& expected) {
+    const auto loaded = session.Load(kernel);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
+    for (size_t point = 0; point < batch.points.size(); ++point) {
+      const auto count = static_cast<size_t>(batch.points[point][0]);
+      ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
+      ASSERT_EQ((*loaded)->CallAt(point), absl::OkStatus());
+      ExpectOutput(session, {expected.begin(), expected.begin() + static_cast<ptrdiff_t>(count)});
+      std::vector<float> y(1000);
+      ASSERT_EQ(session.CopyOutput(kY, {reinterpret_cast<char*>(y.data()), 4000}), absl::OkStatus());
+      for (size_t i = count; i < y.size(); ++i) ASSERT_TRUE(std::isnan(y[i])) << i << " of " << count;
+    }
+    const auto seconds = (*loaded)->Time(3);
+    ASSERT_TRUE(seconds.ok()) << seconds.status();
+    EXPECT_GT(*seconds, 0);
+  });
+}
+
+// A kernel must be right at every point, and must leave the rest of its outputs alone.
+TEST_P(DeviceTest, CandidatesAreVerifiedAtEveryPoint) {
+  const std::vector<std::string> names = {"open_size", "open_past_length", "open_wrong_when_short", "open_size"};
+  VisitBatch batch = Batch(names);
+  batch.points = {{1000}, {100}};
+  batch.reference = Kernel("open_size");
+  const VisitResult result = visit_runner_.Run(batch, -1);
+  ASSERT_EQ(result.error, "");
+  ASSERT_EQ(result.outcomes.size(), names.size());
+  for (const size_t good : {0, 3}) {
+    const auto* timing = std::get_if<VisitTiming>(&result.outcomes[good]);
+    ASSERT_NE(timing, nullptr) << std::get<VisitFailure>(result.outcomes[good]).text;
+    EXPECT_GT(timing->seconds.front(), 0);
+  }
+  for (const size_t bad : {1, 2}) {
+    const auto* failure = std::get_if<VisitFailure>(&result.outcomes[bad]);
+    ASSERT_NE(failure, nullptr) << names[bad] << " was not found out";
+    EXPECT_EQ(failure->kind, FailureKind::kWrongOutput) << failure->text;
+  }
+}
+
 TEST_P(DeviceTest, LaunchesFollowOneAnother) {
   const VisitKernel kernel = Kernel("two_launches");
   WithSession(Batch(), [&](Session& session, const std::vector<float>& expected) {
@@ -244,7 +288,7 @@ TEST_P(DeviceTest, SeveralKernelsLiveSideBySide) {
     ExpectComputes(session, good, expected);
     for (const auto* kernel : {&one, &two, &one}) {
       ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
-      ASSERT_EQ((**kernel)->Call(), absl::OkStatus());
+      ASSERT_EQ((**kernel)->CallAt(0), absl::OkStatus());
       ExpectOutput(session, expected);
     }
   });
@@ -269,7 +313,7 @@ TEST_P(DeviceTest, TimesArePartOfTheTimeThatPasses) {
     }
     // The session must be back on the true constants.
     ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
-    ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
+    ASSERT_EQ((*loaded)->CallAt(0), absl::OkStatus());
     ExpectOutput(session, expected);
     const auto reference = session.TimeReference();
     ASSERT_TRUE(reference.ok()) << reference.status();
@@ -288,7 +332,7 @@ TEST_P(DeviceTest, WritesBesideABufferAreFound) {
         const auto loaded = session.Load(*each);
         ASSERT_TRUE(loaded.ok()) << loaded.status();
         ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
-        ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
+        ASSERT_EQ((*loaded)->CallAt(0), absl::OkStatus());
         result_memory->ClearGuards();
         ASSERT_EQ((*loaded)->StoreGuards(*result_memory), absl::OkStatus());
         const std::optional<VisitFailure> damage = result_memory->CheckGuards(each->interface);

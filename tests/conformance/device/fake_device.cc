@@ -55,6 +55,12 @@ void Compute(const Arguments& a, size_t count) {
   for (size_t i = 0; i < count; ++i) a[2]->floats()[i] = 2 * a[0]->floats()[i] + a[1]->floats()[i];
 }
 
+size_t OpenSize(const Arguments& a) {
+  int64_t size = 0;
+  memcpy(&size, a[3]->data(), sizeof size);
+  return static_cast<size_t>(size);
+}
+
 // By name. A function takes x, w, y unless its comment names other buffers.
 const std::map<std::string, Function>& Functions() {
   constexpr size_t kN = 1000;
@@ -99,6 +105,14 @@ const std::map<std::string, Function>& Functions() {
       {"before_begin", then([](const Arguments& a) { a[2]->floats()[-2] = 1; })},
       {"wrong_and_write_input", [](const Arguments& a) { a[0]->floats()[3] = a[2]->floats()[3] = 0; }},
       {"write_input", then([](const Arguments& a) { a[0]->floats()[3] = 0; })},
+      // x, w, y, sizes
+      {"open_size", [](const Arguments& a) { Compute(a, OpenSize(a)); }},
+      {"open_past_length", [](const Arguments& a) { Compute(a, kN); }},
+      {"open_wrong_when_short",
+       [](const Arguments& a) {
+         Compute(a, OpenSize(a));
+         if (OpenSize(a) < kN) a[2]->floats()[17] += 0.5F;
+       }},
       {"crash", [](const Arguments&) { std::raise(SIGSEGV); }},
       {"hang",
        [](const Arguments&) {
@@ -162,9 +176,11 @@ class FakeKernel : public LoadedKernel {
   FakeKernel(FakeSession& session, const KernelInterface& interface) : session_(session) {
     size_t shared = 0;
     for (const KernelBuffer& buffer : interface.buffers) {
-      const bool own = buffer.role == BufferRole::kPacked || buffer.role == BufferRole::kWorkspace;
+      const bool sizes = buffer.role == BufferRole::kSizes;
+      const bool own = sizes || buffer.role == BufferRole::kPacked || buffer.role == BufferRole::kWorkspace;
       if (own) own_.push_back(std::make_unique<FakeBuffer>("its own", buffer.bytes()));
       buffers_.push_back(own ? own_.back().get() : &session.shared()[shared++]);
+      if (sizes) sizes_ = own_.back().get();
     }
     for (const KernelLaunch& launch : interface.prepare) prepare_.push_back(Bind(launch));
     for (const KernelLaunch& launch : interface.main) main_.push_back(Bind(launch));
@@ -173,10 +189,15 @@ class FakeKernel : public LoadedKernel {
   ~FakeKernel() override { --session_.loaded(); }
 
   absl::Status Prepare() override { return Run(prepare_); }
-  absl::Status Call() override { return Run(main_); }
+  absl::Status CallAt(size_t point) override {
+    if (sizes_ != nullptr) memcpy(sizes_->data(), session_.batch().points[point].data(), sizes_->bytes());
+    return Run(main_);
+  }
   absl::StatusOr<double> Time(int64_t calls) override {
     const double start = SecondsNow();
-    for (int64_t i = 0; i < calls; ++i) HONE_RETURN_IF_ERROR(Call());
+    for (int64_t i = 0; i < calls; ++i) {
+      for (size_t point = 0; point < session_.batch().points.size(); ++point) HONE_RETURN_IF_ERROR(CallAt(point));
+    }
     return session_.Told(calls, (SecondsNow() - start) / static_cast<double>(calls));
   }
   absl::Status StoreGuards(ResultMemory& result_memory) override {
@@ -208,6 +229,7 @@ class FakeKernel : public LoadedKernel {
   FakeSession& session_;
   std::vector<std::unique_ptr<FakeBuffer>> own_;
   std::vector<FakeBuffer*> buffers_;
+  FakeBuffer* sizes_ = nullptr;  // one of own_; null if the kernel has no open sizes
   std::vector<std::function<void()>> prepare_, main_;
 };
 

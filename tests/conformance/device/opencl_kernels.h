@@ -26,6 +26,10 @@ KERNEL(incomplete) { COMPUTE(N - 1); }
 KERNEL(past_end) { COMPUTE(N); if (i == 0) y[N] = 1.0f; }
 KERNEL(before_begin) { COMPUTE(N); if (i == 0) y[-2] = 1.0f; }
 KERNEL(write_input) { COMPUTE(N); if (i == 3) x[3] = 0.0f; }
+#define OPEN(name) kernel void name(global float* x, global float* w, global float* y, global long* sizes)
+OPEN(open_size) { COMPUTE(sizes[0]); }
+OPEN(open_past_length) { COMPUTE(N); }
+OPEN(open_wrong_when_short) { COMPUTE(sizes[0]); if (sizes[0] < N && i == 17) y[i] += 0.5f; }
 KERNEL(crash) { *(volatile global int*)8 = 1; COMPUTE(N); }
 KERNEL(hang) { for (volatile int k = 0;; ++k) {} COMPUTE(N); }
 )";

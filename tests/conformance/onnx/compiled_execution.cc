@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_split.h"
 #include "base/run_program.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
@@ -82,6 +83,21 @@ absl::StatusOr<std::vector<graph::Constant>> RunHere(const std::string& package,
   return outputs;
 }
 
+// The shape that hone-run prints for the output: "output y f32[2,3]".
+absl::StatusOr<ir::Shape> PrintedShape(const std::string& printed, const std::string& name) {
+  const std::string begin = fmt::format("output {} ", name);
+  const size_t line = printed.starts_with(begin) ? 0 : printed.find("\n" + begin) + 1;
+  const size_t open = printed.find('[', line + begin.size()), close = printed.find(']', line + begin.size());
+  if ((line == 0 && !printed.starts_with(begin)) || open == std::string::npos || close == std::string::npos) {
+    return absl::DataLossError(fmt::format("hone-run does not tell the shape of output '{}'", name));
+  }
+  ir::Shape shape;
+  const std::string inside = printed.substr(open + 1, close - open - 1);
+  const std::vector<std::string> extents = absl::StrSplit(inside, ',', absl::SkipEmpty());
+  for (const std::string& extent : extents) shape.push_back(std::stoll(extent));
+  return shape;
+}
+
 absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph::TensorType& type) {
   std::ifstream file(path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
@@ -114,10 +130,12 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRunThere(const EmulatedMa
     const std::string& name = plan.tensors[plan.outputs[i]].name;
     command.insert(command.end(), {"--raw-out", fmt::format("{}={}/output_{}", name, scratch.path().string(), i)});
   }
-  HONE_RETURN_IF_ERROR(RunProgram(command).status());
+  HONE_ASSIGN_OR_RETURN(const std::string printed, RunProgram(command));
   std::vector<graph::Constant> outputs;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    const graph::TensorType& type = plan.tensors[plan.outputs[i]].type;
+    const graph::PlanTensor& tensor = plan.tensors[plan.outputs[i]];
+    HONE_ASSIGN_OR_RETURN(ir::Shape shape, PrintedShape(printed, tensor.name));
+    const graph::TensorType type = {tensor.type.dtype, std::move(shape)};
     HONE_ASSIGN_OR_RETURN(graph::Constant output, ReadOutput(scratch / fmt::format("output_{}", i), type));
     outputs.push_back(std::move(output));
   }

@@ -81,11 +81,9 @@ absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& impor
   return outputs;
 }
 
-absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution, bool rounded,
-                     bool with_steps) {
+absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution, bool rounded) {
   HONE_ASSIGN_OR_RETURN(ConformanceCase content, LoadCase(data, name));
   HONE_ASSIGN_OR_RETURN(const ImportedCase imported, Import(std::move(content)));
-  if (!with_steps && !imported.plan.steps.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const std::vector<graph::Constant> outputs, execution(imported));
   const std::vector<NamedTensor>& expected = imported.content.expected;
   if (outputs.size() < expected.size()) {

@@ -50,11 +50,8 @@ Execution CompileForCuda(const std::string& target);
 // PTX. No kernel runs: the outputs are the interpreter's.
 Execution CompileToPtx(const std::string& target, const std::string& assembler);
 
-// Returns OK if the case's outputs are as expected, otherwise the reason. rounded: as for CompareTensors. If not
-// with_steps, OK for a model with control flow, which is not run: devices do not take one, and an emulated run does not
-// tell shapes.
-absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution, bool rounded,
-                     bool with_steps);
+// Returns OK if the case's outputs are as expected, otherwise the reason. rounded: as for CompareTensors.
+absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution, bool rounded);
 
 }  // namespace hone::conformance
 

@@ -86,8 +86,7 @@ absl::Status Run(const Arguments& arguments) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(arguments.target));
     rounded = target::AllowsTf32(target);
   }
-  const bool with_steps = arguments.mode == "interpret" || arguments.mode == "compile";
-  const auto run = [&](size_t i) { return RunCase(arguments.data, names[i], execution, rounded, with_steps); };
+  const auto run = [&](size_t i) { return RunCase(arguments.data, names[i], execution, rounded); };
   const auto done = [&](size_t i, const absl::Status& status) {
     results[names[i]] = status;
     passed += status.ok() ? 1 : 0;

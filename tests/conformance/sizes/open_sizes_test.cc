@@ -26,11 +26,10 @@
 #include "base/temporary_folder.h"
 #include "compiler/graph/interpret_plan.h"
 #include "compiler/graph/plan.h"
-#include "compiler/target/host.h"
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/hone.h"
-#include "drivers/lane_drivers.h"
 #include "tests/conformance/onnx/compare_tensors.h"
+#include "tests/conformance/onnx/target_of_test.h"
 #include "tests/models/model_builder.h"
 
 namespace hone::conformance {
@@ -54,7 +53,6 @@ struct OpenModel {
   std::map<std::string, std::vector<Dimension>> inputs;
   std::function<void(ModelBuilder&)> build;  // adds the inputs, nodes and outputs
   std::vector<Sizes> sizes;
-  bool has_loops = false;  // which run on CPUs only
 };
 
 void PrintTo(const OpenModel& model, std::ostream* out) { *out << model.name; }
@@ -173,8 +171,7 @@ OpenModel RecurrentLoops() {
           {{{"length", 40}, {"batch", 3}},
            {{"length", 1}, {"batch", 1}},
            {{"length", 7}, {"batch", 2}},
-           {{"length", 39}, {"batch", 1}}},
-          /*has_loops=*/true};
+           {{"length", 39}, {"batch", 1}}}};
 }
 
 // Products with weights of 4 bits, of any number of rows.
@@ -250,34 +247,6 @@ Floats RandomFloats(const Extents& shape, Random& random) {
   return tensor;
 }
 
-target::Target TargetOfTest() {
-  const char* text = std::getenv("HONE_TARGET");
-  if (text == nullptr) return target::HostCpu();
-  absl::StatusOr<target::Target> target = target::ParseTarget(text);
-  EXPECT_TRUE(target.ok()) << target.status();
-  return target.ok() ? *std::move(target) : target::HostCpu();
-}
-
-// The reason why this machine has no device of the target's kind; empty if it has one.
-std::string MissingDevice(const target::Target& target) {
-  const auto open = [](auto driver) {
-    typename decltype(driver)::Library library;
-    typename decltype(driver)::Device device;
-    drivers::Error error = decltype(driver)::Library::Load(&library);
-    if (error.ok()) error = library.Open("", &device);
-    return error.text;
-  };
-  switch (target.kind) {
-    case target::Kind::kCpu:
-      return "";
-    case target::Kind::kOpenCl:
-      return open(drivers::OpenClDriver());
-    case target::Kind::kCuda:
-      return open(drivers::CudaDriver());
-  }
-  return "";
-}
-
 class OpenSizes : public ::testing::TestWithParam<OpenModel> {
  protected:
   void SetUp() override {
@@ -288,7 +257,6 @@ class OpenSizes : public ::testing::TestWithParam<OpenModel> {
       std::printf("[SKIP] %s\n", reason.c_str());
       GTEST_SKIP() << reason;
     }
-    if (GetParam().has_loops && options.target.kind != target::Kind::kCpu) GTEST_SKIP() << "loops are for CPUs";
     ModelBuilder builder(GetParam().name, 17);
     GetParam().build(builder);
     onnx::ModelProto& model = builder.mutable_model();

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/temporary_folder.h"
+#include "cli/model_workloads.h"
 #include "cli/npz.h"
 #include "records/store.h"
 #include "storage/open.h"
@@ -118,6 +119,23 @@ TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
     EXPECT_THAT(result.output, HasSubstr(message)) << input;
   }
   EXPECT_NE(RunCommand("ls " + File("none.npz")).exit_code, 0) << "a failed run wrote its output";
+}
+
+TEST_F(CommandsTest, BenchAndProfileRunOnGivenArrays) {
+  const std::vector<float> x(kRows * kColumns);
+  const std::vector<int64_t> turned = {kColumns, kRows};
+  WriteInputs("turned.npz", {{"x", DType::kFloat32, turned, BytesOf(x)}});
+  WriteInputs("given.npz", {{"x", DType::kFloat32, kShape, BytesOf(x)}});
+  for (const std::string command : {"bench", "profile"}) {
+    const std::string timed = command + " {tiny.hone} --seconds 0.01 ";
+    EXPECT_EQ(Hone(timed + "--input {given.npz}").exit_code, 0) << command;
+    const CommandResult wrong = Hone(timed + "--input {turned.npz}");
+    EXPECT_EQ(wrong.exit_code, 1) << command;
+    EXPECT_THAT(wrong.output, HasSubstr("it is f32 [8, 4], the model wants f32 [4, 8]"));
+    const CommandResult both = Hone(timed + "--input {given.npz} --shape x=4,8");
+    EXPECT_EQ(both.exit_code, 2) << command;
+    EXPECT_THAT(both.output, HasSubstr("the arrays of the file have shapes"));
+  }
 }
 
 TEST_F(CommandsTest, BfloatTypeOfNpzFilesIsReported) {
@@ -309,16 +327,39 @@ TEST_F(CommandsTest, SeveralShapesMustBelongTogether) {
   EXPECT_THAT(checked.output, HasSubstr("--shape gives an input 2 shapes, and this command takes one"));
 }
 
-TEST_F(CommandsTest, TuneOfOpenDimensionsNamesNumbers) {
+TEST_F(CommandsTest, PointsOfATuneAreInTheRanges) {
+  tests::WriteWholeFile(File("two.onnx"), ModelWithTwoOpenInputs());
+  for (const auto& [at, error] : {std::pair("ids=1,65", "has no kernels for these sizes"),
+                                  std::pair("'ids=1,5 mask=1,6'", "has no kernels for these sizes"),
+                                  std::pair("ids=1..2,3", "a number for each dimension"),
+                                  std::pair("ids=5", "1 dimensions are given; the input has 2"),
+                                  std::pair("other=5,5", "no input of that name"), std::pair("7", "the name")}) {
+    const CommandResult refused =
+        Hone("tune {two.onnx} --trials 1 --records {two.db} --shape ids=1..4,1..64 --at " + std::string(at));
+    EXPECT_EQ(refused.exit_code, 2) << at << ": " << refused.output;
+    EXPECT_THAT(refused.output, HasSubstr(error)) << at;
+  }
+}
+
+TEST_F(CommandsTest, PointsOfAWorkload) {
   graph::GraphBuilder b;
-  b.Input("ids", graph::Dims({graph::Dim("batch"), graph::Dim("sequence")})).Node("Relu", {"ids"}, {"y"}).Output("y");
-  tests::WriteWholeFile(File("open.onnx"), b.Model());
-  const CommandResult open = Hone("tune {open.onnx} --records {open.db}");
-  EXPECT_EQ(open.exit_code, 1);
-  EXPECT_THAT(open.output, HasSubstr("give numbers, for example with --shape ids=1,64\n"));
-  const CommandResult ranges = Hone("tune {open.onnx} --records {open.db} --shape ids=1..4,7");
-  EXPECT_EQ(ranges.exit_code, 1);
-  EXPECT_THAT(ranges.output, HasSubstr("give numbers, for example with --shape ids=4,7\n"));
+  b.Input("x", graph::Dims({graph::Dim("rows"), 64})).Floats("w", {64, 64}, std::vector<float>(64 * 64, 0.5F));
+  b.Node("MatMul", {"x", "w"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("rows.onnx"), b.Model());
+  const auto points_of = [&](const std::string& shape, const std::vector<std::string>& at) {
+    ModelOptions model;
+    model.models = {File("rows.onnx")};
+    model.shapes = {shape};
+    const auto workloads = WorkloadsOf(model, model.models.front(), target::ParseTarget("x86_64").value(), at);
+    EXPECT_TRUE(workloads.ok()) << workloads.status();
+    return workloads.ok() ? PrintSizePoints(workloads->front().points) : "";
+  };
+  EXPECT_EQ(points_of("x=1..100,64", {}), "n0=10;n0=100");
+  EXPECT_EQ(points_of("x=7,64", {}), "");
+  EXPECT_EQ(points_of("x=1..100,64", {"x=3,64", "x=90,64", "x=3,64"}), "n0=3;n0=90");
+  // 8.6e9 operations at the end, which only a user asks for.
+  EXPECT_EQ(points_of("x=1..1048576,64", {}), "n0=1024");
+  EXPECT_EQ(points_of("x=1..1048576,64", {"x=1048576,64"}), "n0=1048576");
 }
 
 TEST_F(CommandsTest, CheckOfAModelWithoutProblems) {

@@ -61,7 +61,7 @@ class ChildSupervisorTest : public testing::Test {
     const std::string zone(64, kGuardPattern);
     channel_to_launcher.BeginCalling(0, 1);
     result_memory_.ClearGuards();
-    std::memcpy(result_memory_.OutputBytes(0).data(), expected_, sizeof expected_);
+    std::memcpy(result_memory_.OutputBytes(0).data(), expected_, 16);
     result_memory_.StoreGuards("output 'y'", {zone, zone});
     channel_to_launcher.SendResultsStored(0);
     HONE_CHECK(channel_to_launcher.ReceiveAnswer() == VisitAnswer::kGood);
@@ -76,10 +76,10 @@ class ChildSupervisorTest : public testing::Test {
   }
 
   const CpuDevice device_;
-  const VisitBatch batch_ = TwoCandidates();
+  VisitBatch batch_ = TwoCandidates();
   ResultMemory result_memory_ = ResultMemory::Create(batch_).value();
   Progress progress_{batch_};
-  const char expected_[16] = {};
+  const char expected_[1024] = {};  // at every point
 };
 
 TEST_F(ChildSupervisorTest, AReportedFailureIsKept) {
@@ -104,6 +104,24 @@ TEST_F(ChildSupervisorTest, NoCandidateBeginsBeforeSetupIsOver) {
   EXPECT_THAT(
       FollowFromTheStart([](ChildChannel& channel_to_launcher) { channel_to_launcher.SendResultsStored(-1); }).error,
       HasSubstr("sent an invalid message"));
+}
+
+TEST_F(ChildSupervisorTest, TimesCountOnlyAfterTheResultsOfEveryPoint) {
+  batch_.points = {{1}, {2}};
+  Supervise([this](ChildChannel& channel_to_launcher) {
+    Prove(channel_to_launcher);
+    channel_to_launcher.SendTimes(0, 1, false, {1e-4});
+    (void)channel_to_launcher.ReceiveAnswer();
+  });
+  ExpectFailure(0, FailureKind::kImpossibleTime, "impossible times");
+}
+
+TEST_F(ChildSupervisorTest, EveryPointHasItsResultsOnce) {
+  batch_.points = {{1}, {2}};
+  Supervise([this](ChildChannel& channel_to_launcher) {
+    for (int point = 0; point < 3; ++point) Prove(channel_to_launcher);
+  });
+  ExpectFailure(0, FailureKind::kCrashed, "results that were not requested");
 }
 
 TEST_F(ChildSupervisorTest, LaterChildrenDoNotSeeAnImpossibleTime) {

@@ -91,6 +91,12 @@ KERNEL(write_packed) { ((float*)b[2])[0] = 0.0f; }
 KERNEL(crash_later) { static int calls; compute(b, N); if (++calls == 8) *(volatile int*)8 = 1; }
 KERNEL(write_cold) { static const void* first; compute(b, N); if (!first) first = b[1];
   if (b[1] != first) ((float*)b[1])[0] = 1.0f; }
+KERNEL(open_size) { compute(b, *(const int64_t*)b[3]); }
+KERNEL(open_past_length) { compute(b, N); }
+KERNEL(open_wrong_when_short) { const int n = *(const int64_t*)b[3]; compute(b, n);
+  if (n < N) ((float*)b[2])[17] += 0.5f; }
+KERNEL(open_crash) { *(volatile int*)8 = 1; }
+KERNEL(open_slow) { const int n = *(const int64_t*)b[3]; spin(n / 100); compute(b, n); }
 KERNEL(scribble) { memset((void*)b, 0xee, 24); memset((char*)&b, 0xee, 64); }
 KERNEL(same_constants) { static const void* last; static int same; compute(b, N);
   same += b[1] == last; last = b[1]; if (same > 3) *(volatile int*)8 = 1; }
@@ -136,13 +142,15 @@ const std::string& HandMadeArtifact() {
 }
 
 KernelInterface HandMadeInterface(const std::string& name, int64_t groups, int64_t lanes) {
-  const bool packs = name.starts_with("packed_") || name == "write_packed", two = name == "two_launches";
+  const bool packs = name.starts_with("packed_") || name == "write_packed", two = name == "two_launches",
+             open = name.starts_with("open_");
   const std::string prepare = name == "packed_trusting_zeros" ? "prepare_trusting_zeros" : "prepare";
   KernelInterface interface;
   interface.name = name;
   interface.buffers = {{BufferRole::kInput, "f32", {1000}}, {BufferRole::kConstant, "f32", {1000}}};
   if (packs) interface.buffers.push_back({BufferRole::kPacked, "f32", {1000}});
   interface.buffers.push_back({BufferRole::kOutput, "f32", {1000}});
+  if (open) interface.buffers.push_back({BufferRole::kSizes, "i64", {1}});
   if (packs || two || name == "trusts_zeros") interface.workspace_bytes = 4000;
   if (packs) interface.prepare_workspace_bytes = 4000;
   if (two) interface.buffers.push_back({BufferRole::kWorkspace, "f32", {1000}, true, 0});
@@ -155,6 +163,8 @@ KernelInterface HandMadeInterface(const std::string& name, int64_t groups, int64
     interface.main = {launch("first_of_two", {0, 3}), launch("second_of_two", {3, 1, 2})};
   } else if (packs) {
     interface.main.push_back(launch(name, {0, 2, 3}));
+  } else if (open) {
+    interface.main.push_back(launch(name, {0, 1, 2, 3}));
   } else {
     interface.main.push_back(launch(name, {0, 1, 2}));
   }

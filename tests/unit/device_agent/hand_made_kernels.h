@@ -20,8 +20,9 @@ const std::string& HandMadeArtifact();
 std::string CompileKernels(const std::string& source);
 
 // How a kernel of that name is called: one launch of the function of that name, but `two_launches` has two with a
-// workspace between them, and `write_packed` and all whose names begin with `packed_` pack w in a launch before. With
-// groups and lanes: on a grid, with arguments.
+// workspace between them, and `write_packed` and all whose names begin with `packed_` pack w in a launch before. Those
+// that begin with `open_` have an open size, the number of elements of y that they compute. With groups and lanes: on a
+// grid, with arguments.
 KernelInterface HandMadeInterface(const std::string& name, int64_t groups = 0, int64_t lanes = 0);
 v1::Kernel HandMadeKernel(const std::string& name);
 

@@ -24,6 +24,7 @@ VisitBatch Batch() {
   batch.policy.incumbent = 1;
   batch.policy.visit_seconds = 12;
   batch.final = true;
+  batch.points = {{11, 22}, {128, 256}};
   return batch;
 }
 
@@ -53,6 +54,7 @@ TEST(VisitTaskTest, UnpackReturnsWhatPackWrote) {
   EXPECT_EQ(batch.tolerance.atol, 1e-6);
   EXPECT_EQ(batch.fill_seed, 7u);
   EXPECT_EQ(batch.threads, 3);
+  EXPECT_EQ(batch.points, (std::vector<std::vector<int64_t>>{{11, 22}, {128, 256}}));
   EXPECT_EQ(batch.policy.incumbent, 1);
   EXPECT_EQ(batch.policy.visit_seconds, 12);
   EXPECT_TRUE(batch.final);

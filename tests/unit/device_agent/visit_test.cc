@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/cpu_cores.h"
 #include "device_agent/devices/cpu/cpu_device.h"
+#include "device_agent/launcher/reference_cache.h"
 #include "device_agent/launcher/visit_convert.h"
 #include "device_agent/launcher/visit_runner.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
@@ -366,6 +367,38 @@ TEST_F(VisitTest, ReferenceIsRunOncePerWorkloadAndSeed) {
   Run(batch);
   batch.set_fill_seed(8);
   EXPECT_THAT(MeasureBatch(visit_runner_, batch, -1).error(), HasSubstr("reference"));
+}
+
+v1::Batch OpenBatch(const std::vector<std::string>& symbols, const std::string& sizes) {
+  v1::Batch batch = HandMadeBatch(symbols);
+  batch.set_workload("open y = 2 * x + w");
+  batch.set_sizes(sizes);
+  *batch.mutable_reference() = HandMadeKernel("open_size");
+  return batch;
+}
+
+TEST_F(VisitTest, ATimeIsTheSumOverThePoints) {
+  const auto outcomes = Run(OpenBatch({"open_slow"}, "n0=1000;n0=200"));  // 10 and 2 ms
+  ASSERT_TRUE(outcomes.at("open_slow").has_timing()) << outcomes.at("open_slow").DebugString();
+  for (const double seconds : outcomes.at("open_slow").timing().seconds()) EXPECT_GE(seconds, 0.012);
+}
+
+TEST_F(VisitTest, AReferenceIsForItsPoints) {
+  EXPECT_TRUE(Run(OpenBatch({"open_size"}, "n0=100")).at("open_size").has_timing());
+  v1::Batch without_reference = OpenBatch({"open_size"}, "n0=100");
+  *without_reference.mutable_reference() = HandMadeKernel("open_crash");  // fails the batch if it is called
+  EXPECT_EQ(MeasureBatch(visit_runner_, without_reference, -1).error(), "");
+  VisitBatch one_point, two_points;
+  two_points.points = {{100}, {200}};
+  one_point.points = {{100}};
+  EXPECT_NE(ReferenceCache::KeyOf(one_point), ReferenceCache::KeyOf(two_points));
+  without_reference.set_sizes("n0=100;n0=200");
+  EXPECT_THAT(MeasureBatch(visit_runner_, without_reference, -1).error(), HasSubstr("reference"));
+  const auto outcomes = Run(OpenBatch({"open_size", "open_wrong_when_short"}, "n0=1000"));
+  EXPECT_TRUE(outcomes.at("open_size").has_timing()) << outcomes.at("open_size").DebugString();
+  EXPECT_TRUE(outcomes.at("open_wrong_when_short").has_timing()) << "it is right at the only point";
+  EXPECT_THAT(MeasureBatch(visit_runner_, OpenBatch({"open_size"}, ""), -1).error(), HasSubstr("has 1 open sizes"));
+  EXPECT_THAT(MeasureBatch(visit_runner_, OpenBatch({"open_size"}, "n0=x"), -1).error(), HasSubstr("are not points"));
 }
 
 // What a batch claims, and what its reference computes, is its own affair.

@@ -294,6 +294,26 @@ TEST(WinnerTest, NeitherTheOrderNorRowsWithoutABearingChangeIt) {
   }
 }
 
+Contender AtSizes(std::string sizes, Contender contender) {
+  contender.sizes = std::move(sizes);
+  return contender;
+}
+
+// Times at other sizes are not comparable, so the newest timing says which count.
+TEST(WinnerTest, WithoutAConfirmationOnlyTimesAtTheNewestSizesCount) {
+  std::vector<Contender> contenders = {AtSizes("n=1", Raced(1, "a", 0.1)), AtSizes("n=9", Raced(2, "b", 3)),
+                                       AtSizes("n=9", Raced(3, "c", 2)), AtSizes("n=9", Raced(4, "d", 4))};
+  EXPECT_EQ(NameOfWinner(contenders), "c");
+  EXPECT_EQ(Explain(contenders)[0], Verdict::kNotCompared);
+  contenders.push_back(AtSizes("n=1", Raced(5, "e", 0.5)));
+  EXPECT_EQ(NameOfWinner(contenders), "a");
+  // The timings of a confirmation are from one visit. A wrong output counts at any sizes.
+  contenders.push_back(AtSizes("n=9", Confirmed(InBatch(Raced(6, "b", 3), "final"))));
+  EXPECT_EQ(NameOfWinner(contenders), "b");
+  contenders.push_back(AtSizes("n=1", Wrong(7, "b")));
+  EXPECT_EQ(NameOfWinner(contenders), "a");
+}
+
 TEST(ExplainTest, EveryContenderGetsTheReasonThatKeptItFromWinning) {
   Contender unverified = Raced(1, "u", 1);
   unverified.verified = false;

@@ -66,6 +66,15 @@ class FakeBackend : public runtime::Backend {
     std::memcpy(Memory(tensor), host, program_.tensors[tensor].bytes);
     return {};
   }
+  Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) override {
+    std::memcpy(Memory(target) + offset, Memory(source), bytes);
+    return {};
+  }
+  Fault ReadBytes(uint32_t tensor, std::span<uint8_t> to) override {
+    std::memcpy(to.data(), Memory(tensor), to.size());
+    return {};
+  }
+  Fault SwapMemory(uint32_t, uint32_t) override { return runtime::Incompatible("the fake device swaps no memory"); }
 
   void SetThreads(int) override {}
   int threads() const override { return 1; }

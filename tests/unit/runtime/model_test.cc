@@ -563,7 +563,8 @@ TEST_F(ModelTest, HoneRunReadsAndWritesRawFiles) {
   const CommandResult result =
       RunCommand(run + " --raw-in x=" + in + " --raw-out y=" + out + " --threads 2 --repeat 3");
   ASSERT_EQ(result.exit_code, 0) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("runs 3, threads 2"));
+  EXPECT_THAT(result.output, StartsWith("output y f32["));
+  EXPECT_THAT(result.output, HasSubstr("]\nruns 3, threads 2"));
   const std::string bytes = ReadWholeFile(out);
   std::vector<float> y(bytes.size() / sizeof(float));
   std::memcpy(y.data(), bytes.data(), bytes.size());

@@ -79,9 +79,10 @@ std::vector<uint8_t> ManifestWith(const package::PackageProgram& program) {
   return manifest.ok() ? *std::move(manifest) : std::vector<uint8_t>();
 }
 
-Fault ViewSteps(const std::vector<uint8_t>& manifest) {
+Fault ViewSteps(const std::vector<uint8_t>& manifest, size_t units = 1) {
   runtime::ProgramView view;
-  return runtime::ViewProgram({package::kStepsFormatVersion, manifest, {std::span<const uint8_t>()}}, 0, "", &view);
+  return runtime::ViewProgram({package::kStepsFormatVersion, manifest, std::vector<std::span<const uint8_t>>(units)}, 0,
+                              "", &view);
 }
 
 // The fault of the program with a changed step.
@@ -115,6 +116,21 @@ TEST(RunSteps, StepsThatSayNothingSensibleAreRefused) {
 TEST(RunSteps, CallsOfStepsAscend) {
   EXPECT_THAT(FaultOf(8, [](StepEntry& s) { s.call = 2; }), HasSubstr("step of the run 8 is out of order"));
   EXPECT_THAT(FaultOf(8, [](StepEntry& s) { s.call = 4; }), HasSubstr("step of the run 8 is out of order"));
+}
+
+TEST(RunSteps, AProgramOfSeveralDevicesHasNone) {
+  package::PackageProgram program = LoopProgram();
+  package::PackageUnit& other = program.units.emplace_back();
+  other.kind = CodeKind::kOpenCl;
+  other.target = "opencl";
+  other.lanes = 1;
+  program.kernels.push_back(program.kernels[0]);
+  program.kernels[1].name = "on_device";
+  program.kernels[1].main = {{.function = "on_device", .groups = 1, .lanes = 1, .arguments = {0, 1}}};
+  program.kernel_units = {0, 1};
+  package::AssignHomes(program);
+  ASSERT_TRUE(package::PlanArena(program).ok());
+  EXPECT_THAT(ViewSteps(ManifestWith(program), 2).text, HasSubstr("its steps of the run are for several devices"));
 }
 
 // Whether two intermediates share bytes of the arena.

@@ -427,6 +427,9 @@ TEST_F(FarmTest, ABatchIsOfAWorkloadThatItsJobHas) {
   const absl::Status refused = Submit(batch, "workload").status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("not among the workloads of its job"));
+  batch = BatchOf(1);
+  batch.set_sizes("n0=1");
+  EXPECT_EQ(Submit(batch, "sizes").status().code(), absl::StatusCode::kInvalidArgument) << "the job has no points";
   EXPECT_TRUE(Submit(BatchOf(1), "its own").ok());
 }
 

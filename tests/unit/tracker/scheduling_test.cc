@@ -522,6 +522,7 @@ TEST_F(SchedulingTest, AListForPeopleLeavesOutWhatIsForTuners) {
     workload.set_op("conv");
     workload.set_flops(7);
     workload.add_hints("1:1");
+    workload.set_sizes("n0=1;n0=9");
     for (int i = 0; i < workload.GetDescriptor()->field_count(); ++i) {
       const auto* field = workload.GetDescriptor()->field(i);
       EXPECT_TRUE(field->is_repeated() || workload.GetReflection()->HasField(workload, field)) << field->name();

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,62 @@ TEST(TaskTest, TheTextIsTheCanonicalOneOfItsDigest) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("not canonical, or does not have this digest"));
   }
+}
+
+// A workload with the open size n0 in [1, 128].
+JobWorkload OpenMatMul() {
+  const ir::Workload workload =
+      ir::ParseWorkload(
+          "workload \"matmul\"\nsize n in [1, 128]\ninput x: f32[n,32] in [-1, 1]\nconst w: f32[32,64] in [-1, 1]\n"
+          "t: f32[n,64] over i:n, j:64 = sum k:32 of x[i, k] * w[k, j]\noutput t\n")
+          .value();
+  const std::string text = ir::Print(ir::Canonicalize(workload));
+  return {.digest = Sha256Hex(text), .text = text, .op = "matmul"};
+}
+
+TEST(TaskTest, OpenSizesNeedPointsInTheirRanges) {
+  const target::Target target = target::ParseTarget("x86_64").value();
+  JobWorkload open = OpenMatMul(), fixed = MatMul(64, 96, 128);
+  for (const char* sizes : {"", "n0=0", "n0=129", "n=5", "n0=5,n1=5", "n0=5;n0=200", "n0"}) {
+    open.sizes = sizes;
+    const absl::Status status = MakeTask(open, target, 1, 1).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << sizes << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("do not give each of its 1 open sizes a value in its range"));
+  }
+  fixed.sizes = "n0=5";
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeTask(fixed, target, 1, 1).status()));
+  open.sizes = "n0=5;n0=128";
+  const absl::StatusOr<Task> task = MakeTask(open, target, 1, 1);
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_EQ(task->description.sizes, open.sizes);
+  EXPECT_EQ(task->description.flops, (5 + 128) * 64 * 32 * 2.0);
+  EXPECT_EQ(task->description.bytes, 4.0 * (2 * 32 * 64 + (5 + 128) * (32 + 64)));
+  EXPECT_EQ(task->description.buffers[0].elements, 128 * 32) << "buffers are those of the largest sizes";
+}
+
+// Times at other sizes are not comparable, but a schedule that was wrong anywhere is not tried again.
+TEST(TaskTest, OfTrialsAtOtherSizesOnlyWrongOutputsAreRemembered) {
+  JobWorkload open = OpenMatMul();
+  open.sizes = "n0=11;n0=128";
+  const target::Target target = target::ParseTarget("x86_64").value();
+  const std::vector<Proposal> proposals = MakeTask(open, target, 1, 1)->search->Propose(3, AnalyticModel());
+  ASSERT_EQ(proposals.size(), 3u);
+  const auto trial = [&](size_t i, Outcome outcome, const std::string& sizes) {
+    PastTrial past = {.schedule = proposals[i].schedule, .decisions = space::Print(proposals[i].decisions)};
+    past.outcome = std::move(outcome);
+    past.sizes = sizes;
+    return past;
+  };
+  std::vector<PastTrial> past = {trial(0, {{1.0}, 1, {}}, open.sizes), trial(1, {{0.1}, 1, {}}, "n0=11"),
+                                 trial(2, {{}, 0, Failure{FailureKind::kWrongOutput, ""}}, "n0=11")};
+  Task task = MakeTask(open, target, 1, 1).value();
+  TakeOutOtherSizes(task, past);
+  ASSERT_EQ(past.size(), 1u);
+  EXPECT_EQ(past[0].schedule, proposals[0].schedule);
+  std::set<std::string> proposed;
+  for (const Proposal& p : task.search->Propose(3, AnalyticModel())) proposed.insert(p.schedule);
+  EXPECT_TRUE(proposed.contains(proposals[1].schedule));
+  EXPECT_FALSE(proposed.contains(proposals[2].schedule));
 }
 
 TEST(TaskTest, RelativesAreOrderedByLikeness) {

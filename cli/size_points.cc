@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/size_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/shape_text.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr double kVerifiedFlopsMax = 4e9;  // the naive kernel does about 1e9 operations a second
+
+int64_t MiddleOf(const ir::OpenSize& size) {
+  const auto low = static_cast<double>(std::max<int64_t>(size.min, 1));
+  const auto middle = static_cast<int64_t>(std::llround(std::sqrt(low * static_cast<double>(size.max))));
+  return std::clamp(middle, size.min, size.max);
+}
+
+std::vector<SizeValues> DefaultPoints(const graph::Plan& plan) {
+  SizeValues middle, end;
+  for (const ir::OpenSize& size : plan.sizes) {
+    middle[size.name] = MiddleOf(size);
+    end[size.name] = size.max;
+  }
+  return {middle, end};
+}
+
+int64_t ValueAt(const ir::Size& size, const SizeValues& values) {
+  std::map<std::string, ir::Size, std::less<>> numbers;
+  for (const auto& [name, value] : values) numbers.emplace(name, value);
+  const ir::Size number = size.Substitute(numbers);
+  return number.IsFixed() ? number.value() : size.max();
+}
+
+// Takes the values of the sizes that the dimension decides. False: a size would leave its range.
+bool TakeSizes(const graph::Plan& plan, const ir::Size& dimension, int64_t extent, SizeValues& values) {
+  for (const ir::OpenSize& size : plan.sizes) {
+    const ir::Size open = ir::Size::Open(size);
+    if (open.IsFixed() || dimension.IsFixed() || !ir::Divides(open, dimension)) continue;
+    const ir::Size step = ir::ExactQuotient(dimension, open);
+    if (!step.IsFixed()) continue;
+    if (step.value() == 0 || extent % step.value() != 0) return false;
+    const int64_t value = extent / step.value();
+    if (value < size.min || value > size.max) return false;
+    values[size.name] = value;
+  }
+  return true;
+}
+
+const graph::PlanTensor* FindInput(const graph::Plan& plan, const std::string& name) {
+  for (const graph::TensorId id : plan.inputs) {
+    const graph::PlanTensor& tensor = plan.tensors[static_cast<size_t>(id)];
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+// The values of the plan's sizes at these shapes; nullopt if a dimension is out of its range.
+absl::StatusOr<std::optional<SizeValues>> ValuesAt(const graph::Plan& plan, const ShapesAt& shapes) {
+  SizeValues values = DefaultPoints(plan).front();
+  std::vector<std::pair<ir::Size, int64_t>> dimensions;
+  for (const auto& [name, shape] : shapes) {
+    const graph::PlanTensor* input = FindInput(plan, name);
+    if (input == nullptr) return UsageError(fmt::format("--at {}: the model has no input of that name", name));
+    if (input->type.shape.size() != shape.size()) {
+      return UsageError(fmt::format("--at {}: {} dimensions are given; the input has {}", name, shape.size(),
+                                    input->type.shape.size()));
+    }
+    for (size_t d = 0; d < shape.size(); ++d) {
+      dimensions.emplace_back(input->type.shape[d], shape[d]);
+      if (!TakeSizes(plan, input->type.shape[d], shape[d], values)) return std::optional<SizeValues>();
+    }
+  }
+  for (const auto& [size, extent] : dimensions) {
+    if (ValueAt(size, values) != extent) return std::optional<SizeValues>();
+  }
+  return std::optional(std::move(values));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ShapesAt>> ParseShapesAt(const std::vector<std::string>& at) {
+  std::vector<ShapesAt> points;
+  for (const std::string& text : at) {
+    ShapesAt& point = points.emplace_back();
+    const std::vector<std::string> inputs = absl::StrSplit(text, ' ', absl::SkipEmpty());
+    for (const std::string& input : inputs) {
+      HONE_ASSIGN_OR_RETURN(const NamedText named, SplitName("--at", input, "--at NAME=1,128"));
+      HONE_ASSIGN_OR_RETURN(const std::vector<graph::DimRange> shape, ParseShape("--at", named.value, input));
+      std::vector<int64_t>& numbers = point[named.name];
+      for (const graph::DimRange& dimension : shape) {
+        if (dimension.min != dimension.max) {
+          return UsageError(fmt::format("--at {}: a point has a number for each dimension", text));
+        }
+        numbers.push_back(dimension.min);
+      }
+    }
+  }
+  return points;
+}
+
+absl::StatusOr<std::vector<SizeValues>> PointsOf(const graph::Plan& plan, const std::vector<ShapesAt>& at,
+                                                 std::vector<bool>& used) {
+  if (plan.sizes.empty()) return std::vector<SizeValues>();
+  std::vector<SizeValues> points;
+  for (size_t i = 0; i < at.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(std::optional<SizeValues> values, ValuesAt(plan, at[i]));
+    if (!values.has_value()) continue;
+    used[i] = true;
+    points.push_back(*std::move(values));
+  }
+  return points.empty() ? DefaultPoints(plan) : points;
+}
+
+std::vector<SizePoint> PointsOf(const graph::Plan& plan, int workload, std::span<const SizeValues> points) {
+  const std::vector<ir::OpenSize>& sizes = plan.workloads[static_cast<size_t>(workload)].sizes;
+  std::vector<SizePoint> result;
+  if (sizes.empty()) return result;
+  for (const SizeValues& values : points) {
+    for (const graph::PlanCall& call : plan.calls) {
+      if (call.workload != workload) continue;
+      SizePoint point;
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        const int64_t value = ValueAt(call.sizes[i], values);
+        point.push_back({sizes[i].name, std::clamp(value, sizes[i].min, sizes[i].max)});
+      }
+      const bool known = std::ranges::find(result, point) != result.end();
+      if (!known && result.size() < kSizePointsMax) result.push_back(std::move(point));
+    }
+  }
+  return result;
+}
+
+double FlopsAt(const ir::Workload& workload, std::span<const SizePoint> points) {
+  if (points.empty()) return ir::CountFlops(workload);
+  double flops = 0;
+  for (const SizePoint& point : points) {
+    SizeValues values;
+    for (const NamedSize& size : point) values[size.name] = size.value;
+    flops += ir::CountFlops(ir::WithSizes(workload, values));
+  }
+  return flops;
+}
+
+bool IsTooLarge(const ir::Workload& workload, std::span<const SizePoint> points) {
+  return std::ranges::any_of(
+      points, [&](const SizePoint& point) { return FlopsAt(workload, {&point, 1}) > kVerifiedFlopsMax; });
+}
+
+}  // namespace hone::cli
