@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kBenchSeed = 1;  // of the random inputs
 
 absl::Status Bench(const TimedRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(package.Resize(options.shapes));
   HONE_RETURN_IF_ERROR(package.FillInputs(kBenchSeed));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimeRuns(options.seconds, [&] { return package.Run(); }));

@@ -61,7 +61,9 @@ absl::StatusOr<std::vector<graph::Plan>> PlansOf(const ModelOptions& model, cons
 template <typename Takes>
 void AddCalled(const graph::Plan& plan, const Takes& takes, std::vector<ModelWorkload>& result) {
   std::vector<int64_t> calls(plan.workloads.size(), 0);
-  for (const graph::PlanCall& call : plan.calls) ++calls[static_cast<size_t>(call.workload)];
+  for (const graph::PlanCall& call : plan.calls) {
+    if (call.foreign < 0) ++calls[static_cast<size_t>(call.workload)];
+  }
   for (size_t i = 0; i < plan.workloads.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
     if (calls[i] == 0 || !workload.sizes.empty() || !takes(i)) continue;

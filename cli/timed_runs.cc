@@ -39,6 +39,7 @@ void TimedRunOptions::AddTo(CLI::App* command) {
           "the shape of an input with open dimensions, as name=1,128; may be given again; the largest by default")
       ->expected(1)
       ->take_all();
+  AddFallbackTo(command, fallback, kAllowFallbackText);
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 
