@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/graph/bind_inputs.h"
+#include "compiler/graph/foreign_model.h"
 #include "compiler/graph/node_order.h"
 #include "compiler/graph/onnx_import.h"
 
@@ -220,7 +221,7 @@ class Mover {
  private:
   bool IsKnown(const std::string& name) const {
     const auto declared = declared_.find(name);
-    return declared != declared_.end() && BindInputType(*declared->second, symbols_, options_).ok();
+    return declared != declared_.end() && TypeOfForeign(*declared->second, symbols_, options_).ok();
   }
 
   RawModel Split() {

@@ -109,8 +109,10 @@ absl::StatusOr<Node> MakeForeign(const ImportGraph& at, const RawNode& raw, cons
 
 absl::StatusOr<TensorType> TypeOfForeign(const RawInput& output, const DimRanges& symbols,
                                          const ImportOptions& options) {
+  const auto is_zero = [](const RawDimension& dimension) { return dimension.extent == 0; };
+  const bool is_unknown = output.shape.has_value() && std::ranges::any_of(*output.shape, is_zero);
   absl::StatusOr<TensorType> type = BindInputType(output, symbols, options);
-  if (type.ok()) return type;
+  if (type.ok() && !is_unknown) return type;
   return absl::InvalidArgumentError(fmt::format(
       "ONNX Runtime is to compute '{}', whose element type and shape the file does not state; add them with "
       "onnx.shape_inference.infer_shapes, or by hand",

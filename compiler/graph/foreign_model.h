@@ -19,7 +19,7 @@ namespace hone::graph {
 absl::StatusOr<Node> MakeForeign(const ImportGraph& at, const RawNode& raw, const std::vector<ValueId>& inputs);
 
 // The type of an output of a part. symbols: the ranges of the open dimensions of the model's inputs. InvalidArgument if
-// the file does not state it.
+// the file does not state it; some exporters write 0 for an unknown extent.
 absl::StatusOr<TensorType> TypeOfForeign(const RawInput& output, const DimRanges& symbols,
                                          const ImportOptions& options);
 

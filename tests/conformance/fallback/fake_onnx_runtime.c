@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 enum { kFunctions = 200, kPortsMax = 16, kFloat = 1 };
 
@@ -25,6 +27,7 @@ typedef struct {
 typedef struct {
   char names[2][kPortsMax][64]; /* of inputs, of outputs */
   size_t counts[2];
+  pid_t process; /* that made the session, and has its threads */
 } Session;
 
 typedef struct {
@@ -136,6 +139,7 @@ static Status* CreateSessionFromArray(const void* env, const void* model, size_t
   Check(env == &environment && options->threads > 0 && options->is_without_spinning, "CreateSessionFromArray");
   if (Contains(model, bytes, "Unloadable")) return Fail("the fake does not load this model");
   Session* session = calloc(1, sizeof *session);
+  session->process = getpid();
   Field field;
   for (const uint8_t* at = model; ReadField(&at, (const uint8_t*)model + bytes, &field);) {
     if (field.number == 7) ReadGraph(field, session); /* ModelProto.graph */
@@ -183,6 +187,7 @@ static Status* CreateTensorWithData(const void* info, void* data, size_t bytes, 
 
 static Status* Run(Session* session, const void* options, const char* const* input_names, const Value* const* inputs,
                    size_t input_count, const char* const* output_names, size_t output_count, Value** outputs) {
+  Check(session->process == getpid(), "a forked process runs a session of its parent");
   Check(options == NULL && input_count == session->counts[0] && output_count == session->counts[1], "Run");
   for (size_t i = 0; i < input_count; ++i) Check(strcmp(input_names[i], session->names[0][i]) == 0, "input names");
   for (size_t o = 0; o < output_count; ++o) Check(strcmp(output_names[o], session->names[1][o]) == 0, "output names");

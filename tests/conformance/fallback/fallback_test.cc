@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -19,6 +20,7 @@
 #include "base/temporary_folder.h"
 #include "compiler/target/host.h"
 #include "deploy/package/compile_model.h"
+#include "deploy/runtime/foreign_part.h"
 #include "deploy/runtime/hone.h"
 #include "tests/models/model_builder.h"
 
@@ -253,6 +255,21 @@ TEST_F(Fallback, DevicesWithLanesAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("beside CPUs only"));
 }
 
+// hone-run finds the fake as the dynamic linker finds the library. It allows the library only with its option.
+TEST_F(Fallback, TheLibraryIsFoundByTheLinker) {
+  CompileWithFallback(OnePart());
+  unsetenv(kVariable);
+  std::filesystem::create_symlink(HONE_FAKE_ONNX_RUNTIME, Path("libonnxruntime.so.1"));
+  const std::vector<float> x = {1, -2, 3, -4, 5, 0.5};
+  std::ofstream(Path("x.raw"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
+  const std::string run = "LD_LIBRARY_PATH=" + folder_.path().string() + " " HONE_RUN_PROGRAM " " + Path("model.hone") +
+                          " --raw-in x=" + Path("x.raw") + " >" + Path("log") + " 2>&1";
+  EXPECT_NE(std::system(run.c_str()), 0);
+  EXPECT_EQ(std::system((run + " --fallback onnxruntime").c_str()), 0);
+  EXPECT_NE(std::system((run + " --fallback other").c_str()), 0);
+}
+
 // The child of a fork has none of the library's threads.
 TEST_F(Fallback, APartRunsInAForkedProcess) {
   CompileWithFallback(OnePart());
@@ -265,6 +282,41 @@ TEST_F(Fallback, APartRunsInAForkedProcess) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// A description of a kernel and the code of its unit, which do not belong together, are refused before a run.
+TEST_F(Fallback, ADamagedPartIsABadPackage) {
+  models::ModelBuilder b("part", 17);
+  b.Output(Unknown(b, {b.Input("x", {2})}));
+  const std::string model = b.model().SerializeAsString();
+  const auto load = [](const std::function<void(KernelInterface&, std::string&)>& damage, std::string code) {
+    KernelInterface kernel = {.name = "part"};
+    kernel.buffers = {{.role = BufferRole::kInput, .dtype = "f32", .shape = {2}},
+                      {.role = BufferRole::kOutput, .dtype = "f32", .shape = {2}}};
+    kernel.main = {{.function = "model0"}};
+    const uint64_t bytes = code.size();
+    code.insert(0, reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    damage(kernel, code);
+    runtime::ForeignPart part;
+    return runtime::ForeignPart::Load(kernel, {reinterpret_cast<const uint8_t*>(code.data()), code.size()}, true, 1,
+                                      &part)
+        .code;
+  };
+  EXPECT_EQ(load([](KernelInterface&, std::string&) {}, model), HONE_OK);
+  const std::vector<std::function<void(KernelInterface&, std::string&)>> damages = {
+      [](KernelInterface& kernel, std::string&) { kernel.main[0].function = "model1"; },
+      [](KernelInterface& kernel, std::string&) { kernel.main[0].function = "model"; },
+      [](KernelInterface& kernel, std::string&) { kernel.main[0].function = "main"; },
+      [](KernelInterface& kernel, std::string&) { kernel.main.clear(); },
+      [](KernelInterface& kernel, std::string&) { kernel.buffers[0].role = BufferRole::kConstant; },
+      [](KernelInterface& kernel, std::string&) { kernel.buffers.insert(kernel.buffers.begin(), kernel.buffers[0]); },
+      [](KernelInterface& kernel, std::string&) {
+        kernel.buffers.push_back({.role = BufferRole::kSizes, .dtype = "i64", .shape = {1}});
+      },
+      [](KernelInterface&, std::string& code) { code.resize(7); },
+      [](KernelInterface&, std::string& code) { code.resize(20); },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) EXPECT_EQ(load(damages[i], model), HONE_BAD_PACKAGE) << i;
 }
 
 // --- With ONNX Runtime itself.
@@ -290,6 +342,9 @@ models::ModelBuilder Halves(int64_t rows, const std::vector<int64_t>& declared) 
   const std::string part = b.Node("SequenceAt", {sequence, one});
   Declare(b, part, declared);
   b.Output(b.Node("Sub", {part, b.Scalar(1)}));
+  onnx::OperatorSetIdProto& unknown = *b.mutable_model().add_opset_import();  // the library does not know the domain
+  unknown.set_domain("acme");
+  unknown.set_version(3);
   return b;
 }
 

@@ -68,6 +68,13 @@ TEST(Fallback, NodesBehindAnUnknownTypeJoin) {
   EXPECT_THAT(PartsOf(UnknownBetween().Model()), ElementsAre(Names{"node_of_b", "node_of_y"}));
 }
 
+// Some exporters write 0 for an extent that they do not know.
+TEST(Fallback, ADeclaredExtentOfZeroIsUnknown) {
+  GraphBuilder g = UnknownBetween();
+  g.Declared("b", {0, 3});
+  EXPECT_THAT(PartsOf(g.Model()), ElementsAre(Names{"node_of_b", "node_of_y"}));
+}
+
 TEST(Fallback, AModelThatCanBeCompiledHasNoParts) {
   GraphBuilder g;
   g.Input("x", {2}).Node("Relu", {"x"}, {"y"}).Output("y");
