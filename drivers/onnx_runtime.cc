@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -187,23 +188,22 @@ const char* NamedLibrary() {
 Session& Session::operator=(Session&& other) noexcept {
   std::swap(library_, other.library_);
   std::swap(session_, other.session_);
+  std::swap(process_, other.process_);
   std::swap(input_names_, other.input_names_);
   std::swap(output_names_, other.output_names_);
   return *this;
 }
 
 Session::~Session() {
-  if (session_ != nullptr) library_->Release(kReleaseSession, session_);
+  if (session_ != nullptr && IsOfThisProcess()) library_->Release(kReleaseSession, session_);
 }
 
-void Session::Abandon() {
-  session_ = nullptr;
-  library_ = nullptr;
-}
+bool Session::IsOfThisProcess() const { return process_ == getpid(); }
 
 Error Session::Open(std::span<const uint8_t> model, int threads, Session* session) {
   Session made;
   HONE_RETURN_IF_FAILED(FindLibrary(&made.library_));
+  made.process_ = getpid();
   const Library& api = *made.library_;
   const SignalsBlocked until_threads_are_made;
   void* raw = nullptr;

@@ -7,6 +7,8 @@
 #ifndef HONE_DRIVERS_ONNX_RUNTIME_H_
 #define HONE_DRIVERS_ONNX_RUNTIME_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,14 +59,16 @@ class Session {
   // library refuses the inputs, or an output has another shape or type than its tensor.
   Error Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;
 
-  // The session's threads do not exist in a process that was forked. Empties the session without a call of the library.
-  void Abandon();
+  // Whether this process made the session. The session's threads do not exist in a process that was forked from it, so
+  // that it must not be run there; it is not released there either.
+  bool IsOfThisProcess() const;
 
  private:
   Error ReadNames(bool of_inputs, std::vector<std::string>* names) const;
 
   std::shared_ptr<const Library> library_;
   void* session_ = nullptr;  // OrtSession, owned
+  pid_t process_ = 0;        // that made it
   std::vector<std::string> input_names_, output_names_;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deploy/runtime/foreign_part.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -74,7 +72,6 @@ Fault ForeignPart::Load(const KernelInterface& kernel, std::span<const uint8_t> 
 
 Fault ForeignPart::Open(int threads) {
   threads_ = threads;
-  process_ = getpid();
   return ToFault(Session::Open(model_, threads, &session_));
 }
 
@@ -87,13 +84,7 @@ void ForeignPart::AddShape(const KernelBuffer& buffer, const int64_t** sizes) {
 }
 
 Fault ForeignPart::Run(void* const* buffers, int threads) {
-  if (process_ != getpid()) {
-    session_.Abandon();
-    HONE_RETURN_IF_FAULT(Open(1));
-  } else if (threads != threads_) {
-    session_ = Session();
-    HONE_RETURN_IF_FAULT(Open(threads));
-  }
+  if (!session_.IsOfThisProcess() || threads != threads_) HONE_RETURN_IF_FAULT(Open(threads));
   const std::vector<uint32_t> of_sizes = kernel_->Of(BufferRole::kSizes);
   const auto* sizes = of_sizes.empty() ? nullptr : static_cast<const int64_t*>(buffers[of_sizes.front()]);
   inputs_.clear();

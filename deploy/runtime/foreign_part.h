@@ -8,8 +8,6 @@
 #ifndef HONE_DEPLOY_RUNTIME_FOREIGN_PART_H_
 #define HONE_DEPLOY_RUNTIME_FOREIGN_PART_H_
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,7 +40,6 @@ class ForeignPart {
   std::span<const uint8_t> model_;
   drivers::onnx_runtime::Session session_;
   int threads_ = 0;
-  pid_t process_ = 0;               // that made the session
   std::vector<int> element_types_;  // per argument; 0 for the buffer of sizes
   // For one call; kept so that their memory is.
   std::vector<std::vector<int64_t>> shapes_;

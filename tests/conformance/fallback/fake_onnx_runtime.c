@@ -2,9 +2,9 @@
 /* A library with the part of ONNX Runtime's C interface that Hone calls, for tests on machines without ONNX Runtime.
  *
  * It reads of a model only the names of its inputs and outputs. A run computes f32 tensors: element i of every output
- * is twice element i of the first input, whose elements are repeated if it has fewer. It refuses a model that has the
- * text "Unloadable", and a run whose first input begins with a NaN. It aborts where a caller breaks the interface's
- * rules. */
+ * is twice element i of the first input, whose elements are repeated if it has fewer. If the model has the text
+ * "Reversed", i counts from the end of the input. It refuses a model that has the text "Unloadable", and a run whose
+ * first input begins with a NaN. It aborts where a caller breaks the interface's rules. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +27,7 @@ typedef struct {
 typedef struct {
   char names[2][kPortsMax][64]; /* of inputs, of outputs */
   size_t counts[2];
+  int is_reversed;
   pid_t process; /* that made the session, and has its threads */
 } Session;
 
@@ -140,12 +141,18 @@ static Status* CreateSessionFromArray(const void* env, const void* model, size_t
   if (Contains(model, bytes, "Unloadable")) return Fail("the fake does not load this model");
   Session* session = calloc(1, sizeof *session);
   session->process = getpid();
+  session->is_reversed = Contains(model, bytes, "Reversed");
   Field field;
   for (const uint8_t* at = model; ReadField(&at, (const uint8_t*)model + bytes, &field);) {
     if (field.number == 7) ReadGraph(field, session); /* ModelProto.graph */
   }
   *result = session;
   return NULL;
+}
+
+static void ReleaseSession(Session* session) {
+  Check(session->process == getpid(), "a forked process releases a session of its parent");
+  free(session);
 }
 
 static Status* GetInputCount(const Session* session, size_t* count) {
@@ -194,7 +201,8 @@ static Status* Run(Session* session, const void* options, const char* const* inp
   if (inputs[0]->count > 0 && isnan(inputs[0]->data[0])) return Fail("the fake does not run on NaN");
   for (size_t o = 0; o < output_count; ++o) {
     for (size_t i = 0; i < outputs[o]->count; ++i) {
-      outputs[o]->data[i] = 2 * inputs[0]->data[i % inputs[0]->count];
+      const size_t at = i % inputs[0]->count;
+      outputs[o]->data[i] = 2 * inputs[0]->data[session->is_reversed ? inputs[0]->count - 1 - at : at];
     }
   }
   return NULL;
@@ -221,7 +229,8 @@ static const void* GetApi(uint32_t version) {
   functions[69] = (void*)CreateCpuMemoryInfo;
   functions[76] = (void*)AllocatorFree;
   functions[78] = (void*)GetAllocator;
-  functions[93] = functions[95] = functions[96] = functions[100] = (void*)ReleaseObject;
+  functions[93] = functions[96] = functions[100] = (void*)ReleaseObject;
+  functions[95] = (void*)ReleaseSession;
   functions[130] = (void*)AddSessionConfigEntry;
   return functions;
 }
