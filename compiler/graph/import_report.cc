@@ -74,7 +74,7 @@ std::string Print(const ForeignNodes& nodes) {
   std::set<std::string> refused;
   for (const ImportProblem& reason : nodes.reasons) refused.insert(reason.node);
   if (!nodes.reasons.empty()) text += fmt::format("; {}", nodes.reasons.front().text);
-  if (refused.size() > 1) text += fmt::format(" (and {} more nodes)", refused.size() - 1);
+  if (refused.size() > 1) text += fmt::format("; and {} more", refused.size() - 1);
   return text;
 }
 

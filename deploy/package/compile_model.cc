@@ -207,6 +207,7 @@ class PackageCompiler {
 
   void Summarize(const graph::Plan& plan, std::span<const CompiledKernel> kernels, const KernelOptions& options) {
     ProgramSummary program = {TargetText(options), {}, static_cast<int64_t>(kernels.size()), 0, {}};
+    for (const graph::PlanForeign& part : plan.foreign) program.foreign.push_back(part.name);
     for (const graph::TensorId input : plan.inputs) program.shapes.push_back(ShapeText(plan.tensors[input]));
     for (const CompiledKernel& kernel : kernels) {
       program.records_used += kernel.is_record ? 1 : 0;

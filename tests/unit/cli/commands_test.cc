@@ -276,6 +276,9 @@ TEST_F(CommandsTest, AFallbackComputesWhatHoneCannot) {
   const CommandResult compiled = Hone("compile {twice.onnx} -o {twice.hone} --fallback onnxruntime");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.output;
   EXPECT_THAT(compiled.output, HasSubstr("1 node by ONNX Runtime: node_of_b"));
+  const json summary =
+      json::parse(Hone("compile {twice.onnx} -o {twice.hone} --fallback onnxruntime --json 2>/dev/null").output);
+  EXPECT_EQ(summary.at("programs")[0].at("foreign"), json({"node_of_b"}));
   const CommandResult refused = Hone("bench {twice.hone} --seconds 0");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.output, HasSubstr("nothing allows this process to load its library; give --fallback"));
