@@ -18,8 +18,10 @@ namespace hone {
 // The three CPU kinds are shared objects (ELF). kOpenCl is the source text of an OpenCL C program. kPtx is the text of
 // PTX, NVIDIA's portable assembly. Machine code for one GPU architecture may follow the PTX text: a NUL byte, then for
 // each module its length (8 bytes, little-endian) and its bytes. A device of another architecture uses the text.
+// kOnnx is code that Hone does not make: ONNX models, one after the other, which ONNX Runtime computes on the CPU. Each
+// is its length (8 bytes, little-endian) and its bytes. The function of a kernel, "model2", is the number of its model.
 // Packages store these numbers, so a number must never be reused for another kind.
-enum class CodeKind : uint32_t { kX86_64 = 1, kAArch64 = 2, kArm = 3, kOpenCl = 4, kPtx = 5 };
+enum class CodeKind : uint32_t { kX86_64 = 1, kAArch64 = 2, kArm = 3, kOpenCl = 4, kPtx = 5, kOnnx = 6 };
 
 struct CodeKindEntry {
   std::string_view name;                           // shown to users
@@ -43,6 +45,8 @@ constexpr std::optional<CodeKindEntry> FindCodeKind(CodeKind kind) {
       return CodeKindEntry{.name = "OpenCL", .architecture = "opencl", .has_lanes = true};
     case CodeKind::kPtx:
       return CodeKindEntry{.name = "PTX", .architecture = "cuda", .has_lanes = true};
+    case CodeKind::kOnnx:
+      return CodeKindEntry{.name = "ONNX", .architecture = "onnxruntime"};
   }
   return std::nullopt;
 }

@@ -71,6 +71,39 @@ constexpr std::optional<DType> ParseDType(std::string_view name) {
   return std::nullopt;
 }
 
+// The number that ONNX gives the type (TensorProto.DataType of onnx.proto), which ONNX Runtime uses, too.
+constexpr int OnnxNumber(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return 1;
+    case DType::kUInt8:
+      return 2;
+    case DType::kInt8:
+      return 3;
+    case DType::kUInt16:
+      return 4;
+    case DType::kInt16:
+      return 5;
+    case DType::kInt32:
+      return 6;
+    case DType::kInt64:
+      return 7;
+    case DType::kBool:
+      return 9;
+    case DType::kFloat16:
+      return 10;
+    case DType::kFloat64:
+      return 11;
+    case DType::kUInt32:
+      return 12;
+    case DType::kUInt64:
+      return 13;
+    case DType::kBFloat16:
+      return 16;
+  }
+  return 0;
+}
+
 }  // namespace hone
 
 #endif  // HONE_BASE_ELEMENT_TYPE_H_

@@ -17,7 +17,7 @@ namespace hone::cli {
 namespace {
 
 absl::Status Bench(const TimedRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(SetInputs(package, options));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimeRuns(options.seconds, [&] { return package.Run(); }));
   const double best = 1e3 * Quantile(seconds, 0), median = 1e3 * Median(seconds);

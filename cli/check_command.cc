@@ -103,6 +103,19 @@ std::string OpenText(const graph::ImportReport& report) {
   return text;
 }
 
+// What ONNX Runtime computes with --fallback, or could compute.
+std::string FallbackText(const graph::ImportReport& report) {
+  std::string text;
+  for (const graph::ForeignNodes& part : report.fallbacks) text += Row("  {}", graph::Print(part));
+  if (!text.empty()) return "parts that Hone leaves to another runtime:\n" + text;
+  const auto count = std::ranges::count_if(report.problems, graph::MayFallBack);
+  if (count > 0) {
+    text = Row("  {:<14} with --fallback onnxruntime, the nodes of {} of these problems are left to it", "fallback",
+               count);
+  }
+  return text;
+}
+
 std::string ReportText(const CheckResult& result, const std::string& model) {
   const graph::ImportReport& report = result.report;
   const size_t problems = report.problems.size() + result.target_problems.size();
@@ -115,6 +128,7 @@ std::string ReportText(const CheckResult& result, const std::string& model) {
   for (const std::string& problem : result.target_problems) text += Row("  target: {}", problem);
   if (!kinds.empty()) text += "what helps:\n";
   for (const graph::ProblemKind kind : kinds) text += Row("  {:<14} {}", graph::NameOf(kind), graph::AdviceOn(kind));
+  text += FallbackText(report);
   text += OpenText(report);
   for (const std::string& warning : report.warnings) text += Row("warning: {}", warning);
   if (result.fine()) text += "Hone can compile this model\n";
@@ -124,7 +138,7 @@ std::string ReportText(const CheckResult& result, const std::string& model) {
 nlohmann::ordered_json ReportJson(const CheckResult& result, const std::string& model) {
   using Json = nlohmann::ordered_json;
   const graph::ImportReport& report = result.report;
-  Json problems = Json::array(), summary = Json::array(), open = Json::array();
+  Json problems = Json::array(), summary = Json::array(), open = Json::array(), fallbacks = Json::array();
   for (const graph::ImportProblem& problem : report.problems) {
     problems.push_back({{"kind", graph::NameOf(problem.kind)},
                         {"node", problem.node},
@@ -132,7 +146,15 @@ nlohmann::ordered_json ReportJson(const CheckResult& result, const std::string& 
                         {"domain", problem.domain},
                         {"opset", problem.opset},
                         {"text", problem.text},
-                        {"advice", graph::AdviceOn(problem.kind)}});
+                        {"advice", graph::AdviceOn(problem.kind)},
+                        {"fallback", graph::MayFallBack(problem)}});
+  }
+  for (const graph::ForeignNodes& part : report.fallbacks) {
+    Json reasons = Json::array();
+    for (const graph::ImportProblem& reason : part.reasons) {
+      reasons.push_back({{"node", reason.node}, {"operator", reason.op}, {"text", reason.text}});
+    }
+    fallbacks.push_back({{"nodes", part.nodes}, {"reasons", reasons}});
   }
   for (const auto& [key, group] : GroupsOf(report.problems)) {
     const graph::ImportProblem& first = *group.first;
@@ -153,6 +175,7 @@ nlohmann::ordered_json ReportJson(const CheckResult& result, const std::string& 
           {"nodes", report.nodes},
           {"problems", problems},
           {"summary", summary},
+          {"fallbacks", fallbacks},
           {"target_problems", result.target_problems},
           {"open_dimensions", open},
           {"assumed_shapes", report.assumed_shapes},

@@ -56,6 +56,7 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
              {"shapes", program.shapes},
              {"kernels", program.kernels},
              {"records_used", program.records_used}};
+    if (!program.foreign.empty()) added["foreign"] = program.foreign;
     for (const package::KernelSummary& kernel : program.per_kernel) {
       nlohmann::ordered_json& fields = added["per_kernel"].emplace_back();
       fields = {{"name", kernel.name}, {"workload", kernel.digest}, {"code", kernel.code_digest}};

@@ -36,8 +36,9 @@ absl::Status RuntimeError(HoneStatus status) {
   return absl::UnknownError(text);
 }
 
-absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int threads) {
-  const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
+absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int threads, const std::string& fallback) {
+  const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads,
+                                   fallback.empty() ? 0 : HONE_LOAD_ALLOW_ONNX_RUNTIME};
   HoneModel* model = nullptr;
   const HoneStatus loaded = hone_load(path.c_str(), &options, &model);
   if (loaded == HONE_IO_ERROR) return RuntimeError(loaded);  // its text contains the path

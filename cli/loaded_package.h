@@ -18,9 +18,10 @@ namespace hone::cli {
 class LoadedPackage {
  public:
   // Loads the package, and prints to standard error which of its programs were skipped. threads: as for the constructor
-  // of ThreadPool (base/thread_pool.h). Errors name `path`: kNotFound (cannot be opened), kDataLoss (damaged),
+  // of ThreadPool (base/thread_pool.h). fallback: the value of --fallback; empty: a package must not load ONNX Runtime,
+  // unless the environment allows it. Errors name `path`: kNotFound (cannot be opened), kDataLoss (damaged),
   // kFailedPrecondition (no program for this machine), kResourceExhausted (memory), kInvalidArgument (threads).
-  static absl::StatusOr<LoadedPackage> Load(const std::string& path, int threads);
+  static absl::StatusOr<LoadedPackage> Load(const std::string& path, int threads, const std::string& fallback);
 
   HoneModel* model() const { return model_.get(); }
   const std::vector<HonePort>& inputs() const { return inputs_; }

@@ -80,6 +80,8 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
       ->take_all();
   command->add_flag("--defaults-as-constants", constant_defaults,
                     "inputs with a default value in the file are constants, as weights are");
+  AddFallbackTo(command, fallback,
+                "nodes that Hone cannot compile become parts of the package that ONNX Runtime computes");
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
       ->check(IntegerInRange(kThreadsMax, 1));
 }
@@ -161,6 +163,7 @@ absl::StatusOr<std::vector<graph::ImportOptions>> ModelOptions::Imports() const 
 absl::StatusOr<graph::ImportOptions> ModelOptions::ImportWithoutShapes() const {
   graph::ImportOptions options;
   options.defaults_are_constants = constant_defaults;
+  options.fallback = !fallback.empty();
   options.warn = [told = std::make_shared<std::set<std::string>>()](const std::string& text) {
     if (told->insert(text).second) PrintMessage(fmt::format("warning: {}\n", text));  // once, also for several targets
   };

@@ -27,6 +27,7 @@ struct ModelOptions {
   std::vector<std::string> places;    // "softmax=cpu": an operator, and the kind of the target that computes it
   std::string reproducers;            // folder for reproducers of compiler bugs; empty = none are written
   bool constant_defaults = false;     // inputs with a default value are constants
+  std::string fallback;               // "onnxruntime": computes what Hone cannot compile; empty: nothing does
   int threads = 0;                    // overrides the targets' number of threads; 0 = the targets' own
 
   enum class Count { kOne, kSeveral };  // whether an option may be given once or several times

@@ -67,7 +67,9 @@ template <typename Takes>
 void AddCalled(const MeasuredPlan& measured, const Takes& takes, std::vector<ModelWorkload>& result) {
   const graph::Plan& plan = measured.plan;
   std::vector<int64_t> calls(plan.workloads.size(), 0);
-  for (const graph::PlanCall& call : plan.calls) ++calls[static_cast<size_t>(call.workload)];
+  for (const graph::PlanCall& call : plan.calls) {
+    if (call.foreign < 0) ++calls[static_cast<size_t>(call.workload)];
+  }
   for (size_t i = 0; i < plan.workloads.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
     if (calls[i] == 0 || !takes(i)) continue;

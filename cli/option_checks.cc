@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "CLI/CLI.hpp"
+
 namespace hone::cli {
 
 std::string NotEmpty(const std::string& text) {
@@ -31,6 +33,13 @@ std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint
 
 std::string NoNan(const std::string& text) {
   return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is not a number" : "";
+}
+
+void AddFallbackTo(CLI::App* command, std::string& fallback, const std::string& text) {
+  command->add_option("--fallback", fallback, text + "; the only value is onnxruntime")
+      ->check([](const std::string& value) {
+        return value == "onnxruntime" ? "" : fmt::format("{} is no fallback; the only one is onnxruntime", value);
+      });
 }
 
 }  // namespace hone::cli

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of option values for CLI11's check(): each takes the value and returns the problem, or "" if there is none.
-// They reject values that CLI11 itself accepts.
+// They reject values that CLI11 itself accepts. Also options of one meaning in several commands.
 #ifndef HONE_CLI_OPTION_CHECKS_H_
 #define HONE_CLI_OPTION_CHECKS_H_
 
 #include <cstdint>
 #include <functional>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace hone::cli {
 
@@ -23,6 +27,12 @@ std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint
 
 // Rejects nan, which passes every check of a range.
 std::string NoNan(const std::string& text);
+
+// What --fallback does where a package is run.
+inline constexpr char kAllowFallbackText[] = "allow the package to have parts of its model computed by this library";
+
+// Adds --fallback, whose only value is "onnxruntime". text: what it does.
+void AddFallbackTo(CLI::App* command, std::string& fallback, const std::string& text);
 
 }  // namespace hone::cli
 

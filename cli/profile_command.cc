@@ -166,7 +166,7 @@ void AddKernels(const LoadedPackage& package, const package::ProgramMetadata& pr
 }
 
 absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads, options.fallback));
   Profile profile;
   HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, package.Metadata());
   const package::ProgramMetadata program = package.RunningProgram(metadata);

@@ -18,7 +18,7 @@ namespace hone::cli {
 namespace {
 
 struct RunOptions {
-  std::string package, input, output;
+  std::string package, input, output, fallback;
   int threads = 0;
 };
 
@@ -44,7 +44,7 @@ absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path)
 absl::Status Run(const RunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {options.package, options.input}));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(SetGivenInputs(package, options.input));
   HONE_RETURN_IF_ERROR(package.Run());
   return WriteOutputs(package, options.output);
@@ -65,6 +65,7 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
       ->add_option("--threads", options->threads,
                    "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
       ->check(IntegerInRange(HONE_MAX_THREADS));
+  AddFallbackTo(command, options->fallback, kAllowFallbackText);
   command->callback([options, result] { *result = Run(*options); });
 }
 

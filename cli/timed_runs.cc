@@ -44,6 +44,7 @@ void TimedRunOptions::AddTo(CLI::App* command) {
       ->take_all();
   command->add_option("--input", input, "the inputs by name, a .npz file as for hone run; random ones by default")
       ->check(NotEmpty);
+  AddFallbackTo(command, fallback, kAllowFallbackText);
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 

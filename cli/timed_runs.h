@@ -25,6 +25,7 @@ struct TimedRunOptions {
   int threads = 0;     // as for the constructor of ThreadPool (base/thread_pool.h), including 0
   double seconds = 2;  // duration of the measurement
   bool json = false;
+  std::string fallback;  // "onnxruntime": its library may be loaded for the package
 
   void AddTo(CLI::App* command);
 };

@@ -9,15 +9,28 @@
 #include "base/status.h"
 #include "compiler/graph/bind_inputs.h"
 #include "compiler/graph/default_ranges.h"
+#include "compiler/graph/fallback.h"
 #include "compiler/graph/onnx_import.h"
 #include "compiler/graph/onnx_reader.h"
 
 namespace hone::graph {
 namespace {
 
-absl::StatusOr<RawModel> ReadWithoutWeights(const std::string& path, const ImportOptions& options) {
+// The model, with the parts that ONNX Runtime is to compute in place of their nodes.
+struct SplitModel {
+  RawModel model;
+  std::vector<ForeignNodes> fallbacks;
+};
+
+absl::StatusOr<SplitModel> ReadWithoutWeights(const std::string& path, const ImportOptions& options) {
   constexpr int64_t kReadBytesMax = 1 << 16;  // enough for shapes and scales; the import reads more where it must
-  return ReadOnnxFile(path, {options.may_read, kReadBytesMax});
+  SplitModel read;
+  HONE_ASSIGN_OR_RETURN(read.model, ReadOnnxFile(path, {options.may_read, kReadBytesMax, options.fallback}));
+  if (!options.fallback) return read;
+  ImportOptions numbers = options;  // which nodes are refused does not depend on the sizes
+  for (const auto& [name, range] : AssumedNumbers(read.model, options)) numbers.ranges.emplace(name, range);
+  read.fallbacks = MoveRefused(read.model, numbers);
+  return read;
 }
 
 TryImport TryOf(const RawModel& model) {
@@ -41,8 +54,10 @@ void NoteRanges(const std::vector<RawInput>& inputs, const DimRanges& ranges, Im
 }  // namespace
 
 absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const RawModel model, ReadWithoutWeights(path, options));
+  HONE_ASSIGN_OR_RETURN(const SplitModel read, ReadWithoutWeights(path, options));
+  const RawModel& model = read.model;
   ImportReport report = TryImportOnnx(model, options).report;
+  report.fallbacks = read.fallbacks;
   if (report.open_dimensions.empty()) return report;
   std::erase_if(report.problems, [](const ImportProblem& p) { return p.kind == ProblemKind::kOpenShape; });
   ImportOptions assumed = options;
@@ -79,7 +94,8 @@ absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOpti
 }
 
 absl::StatusOr<OpenRanges> ChooseOpenRanges(const std::string& path, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const RawModel model, ReadWithoutWeights(path, options));
+  HONE_ASSIGN_OR_RETURN(const SplitModel read, ReadWithoutWeights(path, options));
+  const RawModel& model = read.model;
   absl::StatusOr<DimRanges> ranges = ChooseRanges(model, options, TryOf(model));
   if (!ranges.ok()) return Annotate(ranges.status(), path);
   OpenRanges result;

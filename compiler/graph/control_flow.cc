@@ -34,6 +34,12 @@ bool IsOneExtent(const ir::Size& a, const ir::Size& b, const std::vector<ir::Ope
   return a == b && UsesOnly(a, outside);
 }
 
+std::vector<TensorType> TypesOf(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<TensorType> types;
+  for (const ValueId id : values) types.push_back(id == kAbsent ? TensorType() : graph.values[id].type);
+  return types;
+}
+
 absl::StatusOr<std::vector<TensorType>> IfTypes(const Graph& graph, const Node& node) {
   const Graph &then_graph = BodyOf(node, "then"), &else_graph = BodyOf(node, "else");
   if (then_graph.outputs.size() != node.outputs.size() || else_graph.outputs.size() != node.outputs.size()) {
@@ -141,7 +147,7 @@ bool IsTrue(const Value& value) {
 
 bool IsControlFlow(const Node& node) {
   return node.domain == kControlDomain &&
-         (node.op == "ReadSize" || node.op == "Fit" || node.op == "If" || node.op == "Loop");
+         (node.op == "ReadSize" || node.op == "Fit" || node.op == "If" || node.op == "Loop" || node.op == "Foreign");
 }
 
 const std::vector<std::string>& SizesMadeBy(const Node& node) {
@@ -214,6 +220,7 @@ std::optional<ir::Size> KnownSteps(const Graph& graph, const Node& loop) {
 absl::StatusOr<std::vector<TensorType>> ControlTypes(const Graph& graph, const Node& node) {
   if (IsControl(node, "If")) return IfTypes(graph, node);
   if (IsControl(node, "Loop")) return LoopTypes(graph, node);
+  if (IsControl(node, "Foreign")) return TypesOf(graph, node.outputs);
   if (IsControl(node, "Fit")) return FitTypes(graph, node);
   if (node.inputs.size() != 1 || !IsScalar(graph.values[node.inputs[0]].type, ir::DType::kInt64)) {
     return Unfit("a size is read from a scalar i64");

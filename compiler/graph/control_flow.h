@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow: the nodes whose meaning is not a tensor expression but a decision of the run. A plan has steps for them
-// (plan.h). Import makes them; passes leave them as they are, and rewrite the graphs inside.
+// Control flow: the nodes whose meaning is not a tensor expression but a decision of the run, or a model of another
+// runtime. A plan has steps for them, or a call (plan.h). Import makes them; passes leave them as they are, and rewrite
+// the graphs inside.
 //
 // All of them are of domain "hone".
 //
@@ -20,9 +21,12 @@
 //              the number of steps done, if it is not known when the loop begins. Outputs: the last states, and the
 //              rows of all steps, each stacked along a new first dimension. A state keeps its element type and rank; a
 //              dimension that changes from step to step is an open size.
+//   Foreign    ONNX Runtime computes it (fallback.h).
+//              Inputs and outputs: those of the model in attribute model, the bytes of an ONNX file, in its order. The
+//              types of the outputs are those of the values.
 //
-// Attribute sizes of every such node: the names of all open sizes that have values after it and not before. A value of
-// Value::elements may use such a size, and its readers then run after the node.
+// Attribute sizes of every such node but Foreign: the names of all open sizes that have values after it and not before.
+// A value of Value::elements may use such a size, and its readers then run after the node.
 #ifndef HONE_COMPILER_GRAPH_CONTROL_FLOW_H_
 #define HONE_COMPILER_GRAPH_CONTROL_FLOW_H_
 

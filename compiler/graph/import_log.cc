@@ -64,7 +64,8 @@ absl::Status ImportLog::AddNodeProblem(const absl::Status& status, const RawNode
                               .op = node.op,
                               .domain = node.domain,
                               .opset = opset,
-                              .text = where + std::string(status.message())});
+                              .text = where + std::string(status.message()),
+                              .place = place_});
   return Reported();
 }
 

@@ -37,6 +37,8 @@ class ImportLog {
   // The same for a problem of a node. where: prefix of the text. Returns OK if the status is OK, else Reported().
   absl::Status AddNodeProblem(const absl::Status& status, const RawNode& node, size_t index, int64_t opset,
                               const std::string& where, std::optional<ProblemKind> kind);
+  // Which of the model's own nodes the following problems are about (ImportProblem::place).
+  void SetPlace(int64_t place) { place_ = place; }
   // The same for an input that could not be bound to a type and value; also notes its open dimensions.
   absl::Status AddInputProblem(const absl::Status& status, const RawInput& input, const DimRanges& symbols);
 
@@ -59,6 +61,7 @@ class ImportLog {
 
  private:
   ImportReport report_;
+  int64_t place_ = -1;
   std::map<std::string, std::pair<std::string, int64_t>> node_warnings_;  // by text: the first node, and how many
   std::set<std::string> data_problems_;                                   // those that are added, without the tensor
   std::vector<std::string> other_shapes_;                                 // values whose declared shape is wrong

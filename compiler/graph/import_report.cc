@@ -2,8 +2,10 @@
 #include "compiler/graph/import_report.h"
 
 #include <algorithm>
+#include <set>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace hone::graph {
 
@@ -47,14 +49,50 @@ std::string_view AdviceOn(ProblemKind kind) {
   return "";
 }
 
-absl::Status RefusalOf(const std::vector<ImportProblem>& problems) {
+bool MayFallBack(const ImportProblem& problem) {
+  switch (problem.kind) {
+    case ProblemKind::kOperator:
+    case ProblemKind::kControlFlow:
+    case ProblemKind::kUnknownValue:
+    case ProblemKind::kUnsupported:
+      return problem.place >= 0;
+    case ProblemKind::kOpenShape:
+    case ProblemKind::kOpset:
+    case ProblemKind::kInvalid:
+      return false;
+  }
+  return false;
+}
+
+std::string Print(const ForeignNodes& nodes) {
+  constexpr size_t kNamesMax = 5;
+  const std::vector<std::string> shown(nodes.nodes.begin(),
+                                       nodes.nodes.begin() + std::min(nodes.nodes.size(), kNamesMax));
+  std::string text = fmt::format("{} node{} by ONNX Runtime: {}", nodes.nodes.size(),
+                                 nodes.nodes.size() == 1 ? "" : "s", fmt::join(shown, ", "));
+  if (nodes.nodes.size() > kNamesMax) text += fmt::format(" and {} more", nodes.nodes.size() - kNamesMax);
+  std::set<std::string> refused;
+  for (const ImportProblem& reason : nodes.reasons) refused.insert(reason.node);
+  if (!nodes.reasons.empty()) text += fmt::format("; {}", nodes.reasons.front().text);
+  if (refused.size() > 1) text += fmt::format("; and {} more", refused.size() - 1);
+  return text;
+}
+
+absl::Status RefusalOf(const std::vector<ImportProblem>& problems, bool offers_fallback) {
   constexpr size_t kReasonsMax = 20;
-  if (problems.size() == 1) return absl::Status(problems.front().code, problems.front().text);
+  constexpr std::string_view kOffer =
+      "--fallback onnxruntime lets ONNX Runtime compute such nodes where it is installed";
+  const bool offers = offers_fallback && std::ranges::any_of(problems, MayFallBack);
+  if (problems.size() == 1) {
+    const ImportProblem& only = problems.front();
+    return absl::Status(only.code, offers ? fmt::format("{}; {}", only.text, kOffer) : only.text);
+  }
   std::string text = fmt::format("{} problems:", problems.size());
   for (size_t i = 0; i < std::min(problems.size(), kReasonsMax); ++i) text += "\n  " + problems[i].text;
   if (problems.size() > kReasonsMax) {
     text += fmt::format("\n  and {} more; hone check lists all", problems.size() - kReasonsMax);
   }
+  if (offers) text += fmt::format("\n  {}", kOffer);
   return absl::Status(problems.front().code, text);
 }
 

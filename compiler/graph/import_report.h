@@ -34,7 +34,21 @@ struct ImportProblem {
   std::string node, op, domain;  // empty if the problem is not about a node; domain "" also means ai.onnx
   int64_t opset = 0;             // of the node's domain; 0 if unknown or not about a node
   std::string text;              // names the node or input, and states the reason
+  // Which of the model's own nodes it is about: the node, or the node whose body or function has it. -1: none.
+  int64_t place = -1;
 };
+
+// Whether another runtime may compute the node that has the problem (--fallback): the file is valid, and Hone lacks
+// something.
+bool MayFallBack(const ImportProblem& problem);
+
+// Nodes that ONNX Runtime computes together, because Hone cannot compile some of them.
+struct ForeignNodes {
+  std::vector<std::string> nodes;      // their names, in order
+  std::vector<ImportProblem> reasons;  // for those that Hone cannot compile. The others are there because they follow a
+                                       // value whose shape the file does not state, or lie between two that do.
+};
+std::string Print(const ForeignNodes& nodes);  // in one line
 
 // A dimension of an input for which the file states no size.
 struct OpenDimension {
@@ -46,6 +60,7 @@ struct OpenDimension {
 
 struct ImportReport {
   std::vector<ImportProblem> problems;  // in the order of the file; what only follows from another one is left out
+  std::vector<ForeignNodes> fallbacks;  // with ImportOptions::fallback; their reasons are not among the problems
   std::vector<std::string> warnings;    // the file violates the specification, but its meaning is certain
   std::vector<OpenDimension> open_dimensions;
   // The ranges that the check took for open dimensions, as texts of --shape (ShapeTexts); empty if none was open.
@@ -55,7 +70,8 @@ struct ImportReport {
 
 // The error of an import that failed for these reasons: the text of the only one, or a list, which is cut off after a
 // fixed number of lines and states how many there are. The code is that of the first one. `problems` is not empty.
-absl::Status RefusalOf(const std::vector<ImportProblem>& problems);
+// offers_fallback: if one of them may fall back, the text says how.
+absl::Status RefusalOf(const std::vector<ImportProblem>& problems, bool offers_fallback);
 
 }  // namespace hone::graph
 

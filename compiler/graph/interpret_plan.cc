@@ -75,6 +75,10 @@ class Interpreter {
   }
 
   absl::Status Call(const PlanCall& call) {
+    if (call.foreign >= 0) {
+      return absl::UnimplementedError(fmt::format("'{}' is computed by ONNX Runtime, which the interpreter is not",
+                                                  plan_.foreign[call.foreign].name));
+    }
     const ir::Workload* workload = &plan_.workloads[call.workload];
     ir::Workload fixed;
     if (!workload->sizes.empty()) {

@@ -13,6 +13,8 @@
 #include "compiler/graph/control_flow.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/emit.h"
+#include "compiler/graph/fallback.h"
+#include "compiler/graph/foreign_model.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/import_as_loop.h"
 #include "compiler/graph/import_constant.h"
@@ -48,7 +50,7 @@ class Importer {
     log_.AddProblem(imported);
     report_ = log_.TakeReport();
     report_.nodes = static_cast<int64_t>(imported_);
-    if (!report_.problems.empty()) return RefusalOf(report_.problems);
+    if (!report_.problems.empty()) return RefusalOf(report_.problems, !options.fallback);
     if (options.warn) {
       for (const std::string& text : report_.warnings) options.warn(text);
     }
@@ -60,6 +62,7 @@ class Importer {
 
  private:
   absl::Status ImportModel(const ImportOptions& options) {
+    options_ = &options;
     at_->proves_sizes = options.proves_sizes;
     const absl::Status opset = CheckOpset(model_.opsets);
     log_.AddProblem(opset, ProblemKind::kOpset);
@@ -192,18 +195,17 @@ class Importer {
     for (const RawInput& input : model_.graph.inputs) {
       if (!scope.values.contains(input.name)) inputs.push_back(input);
     }
-    HONE_ASSIGN_OR_RETURN(const DimRanges symbols, BindSymbols(inputs, options));
+    HONE_ASSIGN_OR_RETURN(symbols_, BindSymbols(inputs, options));
     for (const RawInput& input : inputs) {
-      absl::StatusOr<ValueId> id =
-          defaulted.contains(input.name) ? AddDefaulted(input) : AddInput(input, symbols, options);
-      if (!id.ok()) id = log_.AddInputProblem(id.status(), input, symbols);
+      absl::StatusOr<ValueId> id = defaulted.contains(input.name) ? AddDefaulted(input) : AddInput(input, options);
+      if (!id.ok()) id = log_.AddInputProblem(id.status(), input, symbols_);
       HONE_RETURN_IF_ERROR(Define(input.name, std::move(id), scope));
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ValueId> AddInput(const RawInput& input, const DimRanges& symbols, const ImportOptions& options) {
-    HONE_ASSIGN_OR_RETURN(TensorType type, BindInputType(input, symbols, options));
+  absl::StatusOr<ValueId> AddInput(const RawInput& input, const ImportOptions& options) {
+    HONE_ASSIGN_OR_RETURN(TensorType type, BindInputType(input, symbols_, options));
     DeclareSizes(at_->graph, type.shape);
     HONE_ASSIGN_OR_RETURN(TensorData value, BindInputValue(input, type, options));
     const bool is_input = value == nullptr;
@@ -253,6 +255,7 @@ class Importer {
       RawNode node = nodes[index];
       if (node.outputs.empty()) return absl::InvalidArgumentError(Describe(node, index) + ": the node has no output");
       if (!MakesAny(node, needed)) continue;
+      if (context.depth == 0) log_.SetPlace(static_cast<int64_t>(index));
       for (std::string& output : node.outputs) {
         if (!needed.contains(output)) output.clear();
       }
@@ -285,6 +288,7 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportNode(const RawNode& raw, size_t index, const Context& context,
                                                   Scope& scope) {
+    if (raw.part != nullptr) return Named(ImportPart(raw, scope), raw, index);
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
     if (auto function = model_.functions.find({node->domain, node->op, node->overload});
@@ -309,6 +313,20 @@ class Importer {
       return Named(std::move(outputs), raw, index);
     }
     return ImportOperator(*node, index, context, scope);
+  }
+
+  // A part that ONNX Runtime computes.
+  absl::StatusOr<std::vector<ValueId>> ImportPart(const RawNode& raw, const Scope& scope) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> inputs, FindAll(raw.inputs, scope));
+    HONE_ASSIGN_OR_RETURN(Node node, MakeForeign(*at_, raw, inputs));
+    for (const RawInput& output : raw.part->outputs) {
+      HONE_ASSIGN_OR_RETURN(TensorType type, TypeOfForeign(output, symbols_, *options_));
+      DeclareSizes(at_->graph, type.shape);
+      node.outputs.push_back(AddNamed(output.name, std::move(type), nullptr));
+    }
+    node.name = UniqueName(raw.name);
+    at_->graph.nodes.push_back(node);
+    return node.outputs;
   }
 
   static absl::StatusOr<std::vector<ValueId>> Named(absl::StatusOr<std::vector<ValueId>> result, const RawNode& node,
@@ -730,6 +748,8 @@ class Importer {
   }
 
   const RawModel& model_;
+  const ImportOptions* options_ = nullptr;
+  DimRanges symbols_;  // of the inputs' open dimensions
   ImportGraph model_graph_;
   ImportGraph* at_ = &model_graph_;  // the graph to which nodes are added: the model's, or one inside a node
   std::map<std::string, int64_t> last_numbers_;  // per used name: the last number that UniqueName appended to it
@@ -740,16 +760,27 @@ class Importer {
   int64_t needed_steps_left_ = kNeededFoldStepsTotalMax;  // budget of ImportGraph::FoldValue
 };
 
-}  // namespace
+ReadOptions ReadFor(const ImportOptions& options) {
+  return {.may_read = options.may_read, .keeps_sources = options.fallback};
+}
 
-absl::StatusOr<Graph> ImportOnnxBytes(std::string_view bytes, const std::string& folder, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxBytes(bytes, folder, {.may_read = options.may_read}));
+absl::StatusOr<Graph> ImportRead(RawModel model, const ImportOptions& options) {
+  for (const ForeignNodes& part : MoveRefused(model, options)) {
+    if (options.warn) options.warn(Print(part));
+  }
   return Importer(model).Run(options);
 }
 
+}  // namespace
+
+absl::StatusOr<Graph> ImportOnnxBytes(std::string_view bytes, const std::string& folder, const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxBytes(bytes, folder, ReadFor(options)));
+  return ImportRead(std::move(model), options);
+}
+
 absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxFile(path, {.may_read = options.may_read}));
-  absl::StatusOr<Graph> graph = Importer(model).Run(options);
+  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxFile(path, ReadFor(options)));
+  absl::StatusOr<Graph> graph = ImportRead(std::move(model), options);
   return graph.ok() ? std::move(graph) : Annotate(graph.status(), path);
 }
 

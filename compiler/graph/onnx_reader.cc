@@ -362,6 +362,7 @@ absl::StatusOr<RawNode> ReadNode(onnx::NodeProto& proto, size_t index, const Ext
                .inputs = {proto.input().begin(), proto.input().end()},
                .outputs = {proto.output().begin(), proto.output().end()},
                .attributes = {}};
+  if (external.options.keeps_sources) node.source = proto.SerializeAsString();
   for (onnx::AttributeProto& a : *proto.mutable_attribute()) {
     absl::StatusOr<RawAttribute> attribute = ReadRawAttribute(a, external);
     if (!attribute.ok()) return Annotate(attribute.status(), Describe(node, index));
@@ -421,10 +422,13 @@ absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& 
   }
   for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
     DeferredData later;
+    const SmallType* const small = FindSmallType(tensor.data_type());
+    const bool is_other = small != nullptr || tensor.data_type() == onnx::TensorProto::STRING;
+    std::string source;
+    if (external.options.keeps_sources && is_other) source = tensor.SerializeAsString();
     absl::StatusOr<Constant> constant = ReadTensor(tensor, external, &later);
     if (!constant.ok() && !absl::IsUnimplemented(constant.status())) return constant.status();
-    graph.initializers.push_back(
-        {tensor.name(), std::move(constant), std::move(later), FindSmallType(tensor.data_type())});
+    graph.initializers.push_back({tensor.name(), std::move(constant), std::move(later), small, std::move(source)});
   }
   HONE_ASSIGN_OR_RETURN(graph.nodes, ReadNodes(*proto.mutable_node(), external));
   for (const onnx::ValueInfoProto& info : proto.input()) graph.inputs.push_back(ReadInput(info));
@@ -473,6 +477,7 @@ absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& 
   HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(*proto.mutable_graph(), external));
   constexpr int kOverloadField = 13;
   for (onnx::FunctionProto& function : *proto.mutable_functions()) {
+    if (external.options.keeps_sources) model.function_sources.push_back(function.SerializeAsString());
     absl::StatusOr<RawFunction> raw = ReadFunction(function, external);
     if (!raw.ok()) return Annotate(raw.status(), fmt::format("function '{}'", function.name()));
     const std::tuple key(NormalizeDomain(function.domain()), function.name(),

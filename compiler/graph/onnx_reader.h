@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads an ONNX file into plain structs. Names are not resolved and nothing is inferred; onnx_import.cc makes a Graph
-// of these structs. Only onnx_reader.cc uses ONNX's protobuf classes.
+// of these structs. Only onnx_reader.cc and foreign_model.cc use ONNX's protobuf classes.
 //
 // Files are untrusted and may be damaged: every size is checked against the bytes that the file really has before
 // anything is allocated. Start with ReadOnnxFile.
@@ -25,6 +25,7 @@
 namespace hone::graph {
 
 struct RawGraph;
+struct RawPart;  // fallback.h
 
 // An attribute's value. An unsupported kind (a tensor of strings, say) is stored as an Unimplemented status, so that it
 // is an error only for a node that reads it.
@@ -41,6 +42,8 @@ struct RawNode {
   std::string name, op, domain, overload;    // domain "" means ai.onnx; overload selects among functions of one name
   std::vector<std::string> inputs, outputs;  // "" for an omitted one
   std::map<std::string, RawAttribute> attributes;
+  std::string source = {};                   // its bytes in the file, if ReadOptions::keeps_sources
+  std::shared_ptr<const RawPart> part = {};  // set if the node stands for nodes that ONNX Runtime computes
 };
 // The node's name. A node without a name is named by its operator and index.
 std::string NameOf(const RawNode& node, size_t index);
@@ -62,6 +65,7 @@ struct RawTensor {
   absl::StatusOr<Constant> constant;  // its data is null if `later.read` is set
   DeferredData later;                 // set if ReadOptions leaves the data in its file
   const SmallType* small = nullptr;   // the type in the file if the constant has been unpacked from it
+  std::string source = {};  // its bytes in the file if ReadOptions::keeps_sources and the constant is another tensor
 };
 
 struct RawDimension {
@@ -99,6 +103,7 @@ struct RawModel {
   std::map<std::string, int64_t> opsets;                                               // by domain
   std::map<std::tuple<std::string, std::string, std::string>, RawFunction> functions;  // keys: domain, name, overload
   RawGraph graph;
+  std::vector<std::string> function_sources;  // the bytes of the functions in the file, if ReadOptions::keeps_sources
 };
 
 // Called before the external data of a tensor is read, with the path of its file: several times for a file with several
@@ -110,6 +115,9 @@ struct ReadOptions {
   // External data of tensors larger than this stays in its file. Whether the file has the bytes is still checked; if
   // not, the tensor says so, and reading goes on.
   int64_t external_bytes_max = INT64_MAX;
+  // Keeps the bytes of nodes and functions, and of tensors that Constant cannot hold, so that another runtime can read
+  // them.
+  bool keeps_sources = false;
   bool defers() const { return external_bytes_max < INT64_MAX; }
 };
 

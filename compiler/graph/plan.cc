@@ -17,6 +17,7 @@
 #include "compiler/graph/onnx_import.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/pipeline.h"
+#include "fmt/format.h"
 
 namespace hone::graph {
 namespace {
@@ -146,8 +147,26 @@ class PlanBuilder {
     if (IsControl(node, "If")) return AddIf(node);
     if (IsControl(node, "Loop")) return AddLoop(node);
     if (IsControl(node, "Fit")) return AddFit(node);
+    if (IsControl(node, "Foreign")) return AddForeign(node);
     ReadSize(SizesMadeBy(node).front(), TensorOf(node.inputs[0]));
     plan_.tensors[TensorOf(node.outputs[0])].alias_of = Root(TensorOf(node.inputs[0]));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddForeign(const Node& node) {
+    PlanCall call{.workload = -1, .arguments = {}, .foreign = static_cast<int>(plan_.foreign.size())};
+    for (const ValueId id : node.inputs) call.arguments.push_back(TensorOf(id));
+    for (const ValueId id : node.outputs) call.arguments.push_back(TensorOf(id));
+    // A tensor of an argument may be an alias of one with another shape, so the call tells all extents.
+    const auto is_open = [&](TensorId id) { return !ir::IsFixed(plan_.tensors[id].type.shape); };
+    if (std::ranges::any_of(call.arguments, is_open)) {
+      for (const TensorId id : call.arguments) {
+        const ir::Shape& shape = plan_.tensors[id].type.shape;
+        call.sizes.insert(call.sizes.end(), shape.begin(), shape.end());
+      }
+    }
+    plan_.foreign.push_back({node.name, StringAttribute(node, "model", ""), node.inputs.size(), node.outputs.size()});
+    plan_.calls.push_back(std::move(call));
     return absl::OkStatus();
   }
 
@@ -397,6 +416,13 @@ class PlanBuilder {
 };
 }  // namespace
 
+absl::Status ForeignNeedsCpu(const std::string& name) {
+  return absl::UnimplementedError(
+      fmt::format("ONNX Runtime is to compute a part of the model ('{}'), which is supported beside CPUs only; compile "
+                  "it for a target such as 'cpu'",
+                  name));
+}
+
 absl::StatusOr<Plan> BuildPlan(const Graph& graph) {
   Building building;
   HONE_RETURN_IF_ERROR(PlanBuilder(graph, building).Run());
@@ -407,6 +433,10 @@ absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions
                                const PassOptions<Graph>& passes) {
   HONE_ASSIGN_OR_RETURN(Graph graph, ImportOnnx(onnx_path, options));
   graph.target = target;
+  const auto foreign = std::ranges::find_if(graph.nodes, [](const Node& node) { return IsControl(node, "Foreign"); });
+  if (foreign != graph.nodes.end() && target.facts().has_grid) {
+    return Annotate(ForeignNeedsCpu(foreign->name), onnx_path);
+  }
   HONE_RETURN_IF_ERROR(Annotate(RunPasses(graph, passes), onnx_path));
   absl::StatusOr<Plan> plan = BuildPlan(graph);
   return plan.ok() ? std::move(plan) : Annotate(plan.status(), onnx_path);

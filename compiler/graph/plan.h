@@ -29,11 +29,19 @@ struct PlanTensor {
       -1;  // if not -1, this is a reshape: it shares the bytes of that tensor, which is itself not an alias
 };
 
-// One kernel call.
+// One kernel call, or the call of a foreign part.
 struct PlanCall {
-  int workload;                      // index into Plan::workloads
-  std::vector<TensorId> arguments;   // one per param of the workload, then one per output
+  int workload;                      // index into Plan::workloads; -1 for a foreign part
+  std::vector<TensorId> arguments;   // one per param of the workload, then one per output; or those of the part
   std::vector<ir::Size> sizes = {};  // one per open size of the workload: its value, in terms of the plan's sizes
+  int foreign = -1;                  // index into Plan::foreign; -1 for a workload
+};
+
+// A part of the model that ONNX Runtime computes.
+struct PlanForeign {
+  std::string name;                // that of its node in the graph
+  std::string model;               // an ONNX model, as bytes of a file
+  size_t inputs = 0, outputs = 0;  // of the model, in its order: the arguments of the call
 };
 
 enum class StepKind : uint8_t {
@@ -73,6 +81,7 @@ struct Plan {
   std::vector<TensorId> inputs,
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
+  std::vector<PlanForeign> foreign;     // each has one call
   std::vector<PlanCall> calls;          // in execution order, unless a step jumps
   std::vector<PlanStep> steps;          // by ascending call
   std::vector<PlanUpdate> updates;      // by ascending call
@@ -110,6 +119,9 @@ struct ImportOptions {
   // True: tensors that an operator combines element by element must have sizes that are equal for all values of the
   // open sizes. False: sizes that may be equal are taken, and a run requires that they are.
   bool proves_sizes = false;
+  // True: nodes that Hone cannot compile become parts that ONNX Runtime computes (Plan::foreign), and nodes that
+  // depend on a value of theirs whose shape the file does not state join them. False: they are errors.
+  bool fallback = false;
   // Called with each warning of a successful import: the file violates the specification, but its meaning is certain.
   // If empty, warnings are dropped.
   std::function<void(const std::string& text)> warn;
@@ -120,6 +132,8 @@ struct ImportOptions {
 // are the options of the pass runner (pass_runner.h).
 absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options, const target::Target& target,
                                const PassOptions<Graph>& passes = {});
+// The error for a part that ONNX Runtime would compute beside a device with lanes.
+absl::Status ForeignNeedsCpu(const std::string& name);
 // The last step alone: fuses a tidy graph (graph_edit.h) without running passes.
 absl::StatusOr<Plan> BuildPlan(const Graph& graph);
 

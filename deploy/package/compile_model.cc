@@ -25,6 +25,8 @@
 namespace hone::package {
 namespace {
 
+constexpr char kForeignTarget[] = "onnxruntime";  // the target text of the unit of foreign parts
+
 // The bytes of all params and outputs: at least this much memory traffic is needed per call.
 double ParamBytes(const ir::Workload& workload) {
   double bytes = 0;
@@ -42,6 +44,7 @@ std::vector<InputRange> InputRanges(const graph::Plan& plan) {
   std::map<graph::TensorId, Range> ranges;
   const std::set<graph::TensorId> inputs(plan.inputs.begin(), plan.inputs.end());
   for (const graph::PlanCall& call : plan.calls) {
+    if (call.foreign >= 0) continue;
     const ir::Workload& workload = plan.workloads[call.workload];
     for (size_t p = 0; p < workload.params.size(); ++p) {
       const graph::PlanTensor& tensor = plan.tensors[call.arguments[p]];
@@ -77,6 +80,13 @@ ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel
       metadata.kernels.back().target = target::Print(UnitTarget(options, kernels[i].unit));
     }
   }
+  for (size_t i = 0; i < plan.foreign.size(); ++i) {
+    metadata.kernels.push_back({.symbol = ForeignSymbol(plan, static_cast<int>(i)),
+                                .operator_name = plan.foreign[i].name,
+                                .workload_digest = {},
+                                .schedule = {},
+                                .target = kForeignTarget});
+  }
   return metadata;
 }
 
@@ -98,11 +108,14 @@ PackageUnit UnitOf(const KernelOptions& options, int number, std::span<const Com
   return unit;
 }
 
-// The steps of a plan need all tensors in one memory. Units of CPUs share theirs.
-absl::Status CheckSteps(const graph::Plan& plan, const PackageProgram& program) {
+// The steps of a plan need all tensors in one memory, and units of CPUs share theirs. Foreign parts need the memory of a
+// CPU.
+absl::Status CheckMemory(const graph::Plan& plan, const PackageProgram& program) {
   const bool has_lanes =
       std::ranges::any_of(program.units, [](const PackageUnit& unit) { return FindCodeKind(unit.kind)->has_lanes; });
-  if (plan.steps.empty() || !has_lanes || program.units.size() == 1) return absl::OkStatus();
+  if (!has_lanes) return absl::OkStatus();
+  if (!plan.foreign.empty()) return graph::ForeignNeedsCpu(plan.foreign.front().name);
+  if (plan.steps.empty() || program.units.size() == 1) return absl::OkStatus();
   return absl::UnimplementedError(
       "the model has control flow that depends on data (If, Loop, Scan, or a size that a run computes), which works on "
       "one device only; compile it for one target, such as 'cpu'");
@@ -134,8 +147,12 @@ class PackageCompiler {
       start.kernel_units.push_back(
           static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), kernel.unit) - used.begin()));
     }
+    if (!plan.foreign.empty()) {
+      start.kernel_units.resize(kernels.size() + plan.foreign.size(), static_cast<uint32_t>(start.units.size()));
+      start.units.push_back({.kind = CodeKind::kOnnx, .target = kForeignTarget, .code = ForeignCode(plan)});
+    }
     AssignHomes(start);
-    HONE_RETURN_IF_ERROR(CheckSteps(plan, start));
+    HONE_RETURN_IF_ERROR(CheckMemory(plan, start));
     HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads, std::move(start)));
     PackageProgram& program = built.program;
     Summarize(plan, kernels, options);
@@ -192,6 +209,7 @@ class PackageCompiler {
 
   void Summarize(const graph::Plan& plan, std::span<const CompiledKernel> kernels, const KernelOptions& options) {
     ProgramSummary program = {TargetText(options), {}, static_cast<int64_t>(kernels.size()), 0, {}};
+    for (const graph::PlanForeign& part : plan.foreign) program.foreign.push_back(part.name);
     for (const graph::TensorId input : plan.inputs) program.shapes.push_back(ShapeText(plan.tensors[input]));
     for (const CompiledKernel& kernel : kernels) {
       program.records_used += kernel.is_record ? 1 : 0;

@@ -33,6 +33,7 @@ struct ProgramSummary {
   int64_t kernels = 0;                    // how many it has
   int64_t records_used = 0;               // kernels whose schedule is a record
   std::vector<KernelSummary> per_kernel;  // in the plan's order of workloads
+  std::vector<std::string> foreign = {};  // the parts that ONNX Runtime computes, by the name of their first node
 };
 
 struct CompileSummary {

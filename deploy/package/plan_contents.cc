@@ -33,6 +33,9 @@ class ContentsBuilder {
     AddPorts();
     HONE_RETURN_IF_ERROR(PackConstants(threads));
     for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
+    for (const graph::PlanCall& call : plan_.calls) {
+      if (call.foreign >= 0) result_.program.kernels.push_back(InterfaceOf(call));
+    }
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
     for (const graph::PlanStep& step : plan_.steps) AddStep(step);
     AddCopies();
@@ -99,9 +102,29 @@ class ContentsBuilder {
     return Add({.dtype = dtype, .shape = std::move(shape), .kind = TensorKind::kConstant, .data = bytes});
   }
 
-  // The bytes of each param of the call; empty for a param that is not a constant.
+  // The kernel that stands for a foreign part (CodeKind::kOnnx). If a dimension is open, its buffer of sizes has the
+  // extents of all buffers, one after the other.
+  KernelInterface InterfaceOf(const graph::PlanCall& call) const {
+    const graph::PlanForeign& part = plan_.foreign[static_cast<size_t>(call.foreign)];
+    KernelInterface kernel = {.name = ForeignSymbol(plan_, call.foreign), .buffers = {}, .prepare = {}, .main = {}};
+    for (size_t a = 0; a < call.arguments.size(); ++a) {
+      const graph::TensorType& type = plan_.tensors[call.arguments[a]].type;
+      kernel.buffers.push_back({.role = a < part.inputs ? BufferRole::kInput : BufferRole::kOutput,
+                                .dtype = std::string(Name(type.dtype)),
+                                .shape = ir::MaxValues(type.shape)});
+    }
+    if (!call.sizes.empty()) {
+      kernel.buffers.push_back(
+          {.role = BufferRole::kSizes, .dtype = "i64", .shape = {static_cast<int64_t>(call.sizes.size())}});
+    }
+    kernel.main.push_back({.function = fmt::format("model{}", call.foreign), .arguments = {}});
+    return kernel;
+  }
+
+  // The bytes of each param of the call; empty for a param that is not a constant, and for a foreign part.
   std::vector<Bytes> ParamsOf(const graph::PlanCall& call) const {
     std::vector<Bytes> params;
+    if (call.foreign >= 0) return params;
     for (size_t p = 0; p < plan_.workloads[call.workload].params.size(); ++p) {
       const graph::PlanTensor& tensor = plan_.tensors[Root(call.arguments[p])];
       params.push_back(tensor.data == nullptr ? Bytes() : BytesOfTensor(tensor.data));
@@ -115,9 +138,13 @@ class ContentsBuilder {
     HONE_ASSIGN_OR_RETURN(const ConstantPacker packer, ConstantPacker::Create(kernels_, threads));
     std::map<std::pair<std::string, std::vector<const uint8_t*>>, size_t> numbers;
     std::vector<size_t> first;    // per number: the first of the calls that pack the same
-    std::vector<size_t> of_call;  // per call: its number
+    std::vector<size_t> of_call;  // per call: its number; kNothing for a foreign part
     for (size_t i = 0; i < plan_.calls.size(); ++i) {
       const graph::PlanCall& call = plan_.calls[i];
+      if (call.foreign >= 0) {
+        of_call.push_back(kNothing);
+        continue;
+      }
       std::vector<const uint8_t*> params;
       for (const Bytes bytes : ParamsOf(call)) params.push_back(bytes.data());
       const std::string& function = kernels_[static_cast<size_t>(call.workload)].kernel.prepare.name;
@@ -133,6 +160,7 @@ class ContentsBuilder {
     }));
     for (const size_t n : of_call) {
       std::vector<Bytes>& bytes = packed_of_call_.emplace_back();
+      if (n == kNothing) continue;
       for (const runtime::Mapping& mapping : packed[n]) bytes.push_back(mapping.bytes());
     }
     for (std::vector<runtime::Mapping>& mappings : packed) {
@@ -143,8 +171,10 @@ class ContentsBuilder {
 
   void AddCall(size_t index) {
     const graph::PlanCall& plan_call = plan_.calls[index];
-    const KernelInterface& kernel = result_.program.kernels[plan_call.workload];
-    PackageCall call = {.kernel = static_cast<uint32_t>(plan_call.workload), .sizes = plan_call.sizes};
+    const size_t number = plan_call.foreign < 0 ? static_cast<size_t>(plan_call.workload)
+                                                : kernels_.size() + static_cast<size_t>(plan_call.foreign);
+    const KernelInterface& kernel = result_.program.kernels[number];
+    PackageCall call = {.kernel = static_cast<uint32_t>(number), .sizes = plan_call.sizes};
     const uint32_t home = result_.program.HomeOf(call);
     if (index == 0 || home != segment_home_) segment_start_ = static_cast<uint32_t>(index);
     segment_home_ = home;
@@ -262,6 +292,8 @@ class ContentsBuilder {
                                .axis = static_cast<uint32_t>(update.axis)});
   }
 
+  static constexpr size_t kNothing = SIZE_MAX;
+
   const graph::Plan& plan_;
   std::span<const CompiledKernel> kernels_;
   PlanContents result_;
@@ -273,6 +305,20 @@ class ContentsBuilder {
 };
 
 }  // namespace
+
+std::string ForeignSymbol(const graph::Plan& plan, int foreign) {
+  return fmt::format("hone_k{}_onnxruntime", plan.workloads.size() + static_cast<size_t>(foreign));
+}
+
+std::string ForeignCode(const graph::Plan& plan) {
+  std::string code;
+  for (const graph::PlanForeign& part : plan.foreign) {
+    const uint64_t bytes = part.model.size();
+    code.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    code += part.model;
+  }
+  return code;
+}
 
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
                                            int threads, PackageProgram start) {

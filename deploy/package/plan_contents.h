@@ -7,6 +7,7 @@
 #define HONE_DEPLOY_PACKAGE_PLAN_CONTENTS_H_
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,10 +24,15 @@ struct PlanContents {
   std::vector<runtime::Mapping> packed;  // owns the packed constants
 };
 
-// kernels: one per workload of the plan, in order. Runs the prepare functions on `threads` threads (0: one per CPU).
-// start: has the units with their homes, and the unit of each kernel; everything else is empty. A tensor that a unit
-// reads and a unit of another home writes gets a copy there, with a border before the calls that read it. Errors:
-// those of packing (pack_constants.h); Unimplemented if a tensor has an open size.
+// The symbol of a foreign part of the plan in the package, and the code of the unit of all parts (CodeKind::kOnnx).
+std::string ForeignSymbol(const graph::Plan& plan, int foreign);
+std::string ForeignCode(const graph::Plan& plan);
+
+// kernels: one per workload of the plan, in order; the foreign parts are the kernels after them. Runs the prepare
+// functions on `threads` threads (0: one per CPU). start: has the units with their homes, and the unit of each kernel;
+// everything else is empty. A tensor that a unit reads and a unit of another home writes gets a copy there, with a
+// border before the calls that read it. Errors: those of packing (pack_constants.h); Unimplemented if a tensor has an
+// open size.
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
                                            int threads, PackageProgram start = {});
 

@@ -90,18 +90,24 @@ class Backend {
   virtual void SharePool(const std::shared_ptr<ThreadPool>& /*pool*/) {}
 };
 
+// What the caller of hone_load chooses for back ends.
+struct BackendOptions {
+  int threads = 0;                   // as in HoneLoadOptions
+  bool allows_onnx_runtime = false;  // whether its library may be loaded, as HONE_LOAD_ALLOW_ONNX_RUNTIME says
+};
+
 // Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why.
 // BadPackage: the package is damaged. Every other error is about this attempt only. The model tries the package's next
 // program after every error except BadPackage. The back end refers to `program` and `constants`: both must outlive it.
 // *backend is set on success only.
-using LoadFunction = Fault(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
-                           std::unique_ptr<Backend>* backend);
+using LoadFunction = Fault(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
+                           const BackendOptions& options, std::unique_ptr<Backend>* backend);
 using BackendLoader = std::function<LoadFunction>;
 
 // The loader for all kinds of code: calls the loader of the home's kind (backends.h). BadPackage: the kind is unknown.
 // Incompatible: this runtime was built without the driver for it.
-Fault LoadBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
-                  std::unique_ptr<Backend>* backend);
+Fault LoadBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
+                  const BackendOptions& options, std::unique_ptr<Backend>* backend);
 
 }  // namespace hone::runtime
 

@@ -10,7 +10,8 @@
 namespace hone::runtime {
 
 // cpu_backend.cc. Incompatible: the architecture is another one, or CPU features are missing; the text names them.
-// BadPackage: the code is not a shared object for this machine, or lacks a kernel.
+// BadPackage: the code is not a shared object for this machine, or lacks a kernel. It also loads the units of ONNX
+// Runtime (foreign_part.h), whose errors are those of ForeignPart::Load.
 LoadFunction LoadCpuBackend;
 
 // opencl_backend.cc. Incompatible: there is no OpenCL or no such device, the device has too few lanes or too little
@@ -27,6 +28,7 @@ constexpr LoadFunction* LoaderOf(CodeKind code) {
     case CodeKind::kX86_64:
     case CodeKind::kAArch64:
     case CodeKind::kArm:
+    case CodeKind::kOnnx:
       return LoadCpuBackend;
     case CodeKind::kOpenCl:
 #if HONE_WITH_OPENCL

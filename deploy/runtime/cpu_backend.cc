@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The back end of this machine's CPU: kernels are functions of shared objects, one for each unit, and are called on
 // memory of this process. They use inputs, outputs and constants in place; only the program's copies copy memory.
+// Parts that ONNX Runtime computes work in the same memory (foreign_part.h).
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "deploy/runtime/backends.h"
 #include "deploy/runtime/code_object.h"
 #include "deploy/runtime/cpu_features.h"
+#include "deploy/runtime/foreign_part.h"
 #include "deploy/runtime/memory.h"
 
 namespace hone::runtime {
@@ -26,14 +28,16 @@ class CpuBackend : public Backend {
   CpuBackend(const ProgramView& program, uint32_t home)
       : program_(program), home_(home), codes_(program.units.size()) {}
 
-  Fault Load(std::span<const uint8_t> constants, int threads) {
+  Fault Load(std::span<const uint8_t> constants, const BackendOptions& options) {
     HONE_RETURN_IF_FAULT(Mapping::Pages(program_.homes[home_].arena_bytes, "the arena", &arena_));
     for (const uint32_t unit : program_.homes[home_].units) {
+      if (program_.units[unit].entry.code == CodeKind::kOnnx) continue;
       HONE_RETURN_IF_FAULT(CodeObject::Load(program_.units[unit].code, &codes_[unit]));
     }
-    HONE_RETURN_IF_FAULT(FindKernels());
+    pool_ = std::make_shared<ThreadPool>(options.threads);
+    HONE_RETURN_IF_FAULT(FindKernels(options));
+    AddCalls();
     PlaceTensors(constants);
-    pool_ = std::make_shared<ThreadPool>(threads);
     return {};
   }
 
@@ -70,11 +74,11 @@ class CpuBackend : public Backend {
     HoneParallel* parallel = pool_->parallel();
     const ScopedCpuAffinity with_workers(pool_->caller_cpus());
     if (nanoseconds.empty()) {
-      for (uint32_t i = segment.first; i < segment.end; ++i) Do(calls_[i], parallel);
+      for (uint32_t i = segment.first; i < segment.end; ++i) HONE_RETURN_IF_FAULT(Do(calls_[i], parallel));
     } else {
       auto start = std::chrono::steady_clock::now();
       for (uint32_t i = segment.first; i < segment.end; ++i) {
-        Do(calls_[i], parallel);
+        HONE_RETURN_IF_FAULT(Do(calls_[i], parallel));
         const auto end = std::chrono::steady_clock::now();
         nanoseconds[i] += std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
         start = end;
@@ -109,6 +113,7 @@ class CpuBackend : public Backend {
     std::span<const HoneKernel> launches;          // a part of functions_
     void* const* buffers;                          // points into buffers_
     void* workspace;                               // in the arena; null if the kernel needs none
+    ForeignPart* foreign = nullptr;                // set if ONNX Runtime computes the call
     const package::UpdateEntry* update = nullptr;  // set if the call can update an input in place
   };
 
@@ -117,12 +122,14 @@ class CpuBackend : public Backend {
     for (const uint32_t argument : arguments_of_[tensor]) buffers_[argument] = address;
   }
 
-  void Do(const Call& call, HoneParallel* parallel) const {
+  Fault Do(const Call& call, HoneParallel* parallel) const {
+    if (call.foreign != nullptr) return call.foreign->Run(call.buffers, pool_->threads());
     if (call.update != nullptr && addresses_[call.update->input] == addresses_[call.update->output]) {
       WriteRows(*call.update);
-      return;
+      return {};
     }
     for (const HoneKernel launch : call.launches) launch(call.buffers, call.workspace, parallel);
+    return {};
   }
 
   // Where the rows of entry b of the batch begin along the axis.
@@ -163,17 +170,28 @@ class CpuBackend : public Backend {
     }
   }
 
-  Fault FindKernels() {
+  Fault FindKernels(const BackendOptions& options) {
     functions_.resize(program_.kernels.size());
+    foreign_.resize(program_.kernels.size());
     for (size_t k = 0; k < functions_.size(); ++k) {
       const uint32_t unit = program_.kernel_units[k];
       if (program_.units[unit].entry.home != home_) continue;
+      if (program_.units[unit].entry.code == CodeKind::kOnnx) {
+        foreign_[k] = std::make_unique<ForeignPart>();
+        HONE_RETURN_IF_FAULT(ForeignPart::Load(program_.kernels[k], program_.units[unit].code,
+                                               options.allows_onnx_runtime, pool_->threads(), foreign_[k].get()));
+        continue;
+      }
       for (const KernelLaunch& launch : program_.kernels[k].main) {
         void* address = codes_[unit].Find(launch.function.c_str());
         if (address == nullptr) return BadPackage("its code has no kernel '" + launch.function + "'");
         functions_[k].push_back(reinterpret_cast<HoneKernel>(address));
       }
     }
+    return {};
+  }
+
+  void AddCalls() {
     buffers_.assign(program_.arguments.size(), nullptr);
     arguments_of_.resize(program_.tensors.size());
     calls_.reserve(program_.calls.size());
@@ -184,10 +202,10 @@ class CpuBackend : public Backend {
         if (is_tensor && arguments[a] != package::kNoTensor) arguments_of_[arguments[a]].push_back(call.arguments + a);
       }
       void* workspace = program_.Kernel(call).workspace_bytes > 0 ? arena_.data() + call.workspace_offset : nullptr;
-      calls_.push_back({functions_[call.kernel], buffers_.data() + call.arguments, workspace});
+      calls_.push_back(
+          {functions_[call.kernel], buffers_.data() + call.arguments, workspace, foreign_[call.kernel].get()});
     }
     for (const package::UpdateEntry& update : program_.updates) calls_[update.call].update = &update;
-    return {};
   }
 
   void PlaceTensors(std::span<const uint8_t> constants) {
@@ -209,10 +227,11 @@ class CpuBackend : public Backend {
   const uint32_t home_;
   std::vector<CodeObject> codes_;  // per unit of the program; empty for those of other homes
   Mapping arena_;
-  std::vector<std::vector<HoneKernel>> functions_;   // per kernel of the home: the functions of its `main`, in order
-  std::vector<uint8_t*> addresses_;                  // per tensor; null for a tensor without bytes or of another home
-  std::vector<void*> buffers_;                       // addresses of ProgramView::arguments; null for kNoTensor
-  std::vector<std::vector<uint32_t>> arguments_of_;  // per tensor: the places in buffers_ that have its address
+  std::vector<std::vector<HoneKernel>> functions_;     // per kernel of the home: the functions of its `main`, in order
+  std::vector<std::unique_ptr<ForeignPart>> foreign_;  // per kernel: set for those that ONNX Runtime computes
+  std::vector<uint8_t*> addresses_;                    // per tensor; null for a tensor without bytes or of another home
+  std::vector<void*> buffers_;                         // addresses of ProgramView::arguments; null for kNoTensor
+  std::vector<std::vector<uint32_t>> arguments_of_;    // per tensor: the places in buffers_ that have its address
   const SizeValues* sizes_ = nullptr;
   std::vector<Call> calls_;  // per call of the program; those of other homes launch nothing
   std::shared_ptr<ThreadPool> pool_;
@@ -220,14 +239,15 @@ class CpuBackend : public Backend {
 
 }  // namespace
 
-Fault LoadCpuBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
-                     std::unique_ptr<Backend>* backend) {
+Fault LoadCpuBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
+                     const BackendOptions& options, std::unique_ptr<Backend>* backend) {
   for (const uint32_t unit : program.homes[home].units) {
     const package::UnitEntry& entry = program.units[unit].entry;
+    if (entry.code == CodeKind::kOnnx) continue;
     HONE_RETURN_IF_FAULT(CheckHostRuns(entry.code, program.Text(entry.cpu_features)));
   }
   auto result = std::make_unique<CpuBackend>(program, home);
-  HONE_RETURN_IF_FAULT(result->Load(constants, threads));
+  HONE_RETURN_IF_FAULT(result->Load(constants, options));
   *backend = std::move(result);
   return {};
 }

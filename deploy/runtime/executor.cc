@@ -12,13 +12,13 @@ using package::BorderEntry;
 using package::StepEntry;
 using package::StepOp;
 
-Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> constants, int threads,
+Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> constants, const BackendOptions& options,
                      const BackendLoader& loader) {
   program_ = &program;
   backends_.clear();
   sizes_ = std::make_unique<SizeValues>(program);
   for (uint32_t home = 0; home < program.homes.size(); ++home) {
-    Fault fault = loader(program, home, constants, threads, &backends_.emplace_back());
+    Fault fault = loader(program, home, constants, options, &backends_.emplace_back());
     if (fault.ok()) fault = backends_.back()->SetSizes(*sizes_);
     if (fault.ok()) continue;
     if (program.homes.size() > 1 && fault.code != HONE_BAD_PACKAGE) {

@@ -26,7 +26,8 @@ class Executor {
  public:
   // Loads the back end of every home. `program` and `constants` must outlive the executor. Errors are the loader's;
   // with several homes, the text names the target of the home's first unit.
-  Fault Load(const ProgramView& program, std::span<const uint8_t> constants, int threads, const BackendLoader& loader);
+  Fault Load(const ProgramView& program, std::span<const uint8_t> constants, const BackendOptions& options,
+             const BackendLoader& loader);
 
   // The sizes of the next run. Shapes and kernels use the values at the time of the run.
   SizeValues& sizes() { return *sizes_; }

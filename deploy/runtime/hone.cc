@@ -76,11 +76,14 @@ HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel
       }
       chosen = *options;
     }
-    if ((chosen.flags & ~HONE_LOAD_TRUST_CONSTANTS) != 0) return InvalidArgument("unknown flag in the load options");
+    constexpr uint32_t kFlags = HONE_LOAD_TRUST_CONSTANTS | HONE_LOAD_ALLOW_ONNX_RUNTIME;
+    if ((chosen.flags & ~kFlags) != 0) return InvalidArgument("unknown flag in the load options");
     const bool trust = (chosen.flags & HONE_LOAD_TRUST_CONSTANTS) != 0;
     auto result = std::make_unique<HoneModel>();
+    const hone::runtime::BackendOptions backends = {
+        .threads = chosen.threads, .allows_onnx_runtime = (chosen.flags & HONE_LOAD_ALLOW_ONNX_RUNTIME) != 0};
     HONE_RETURN_IF_FAULT(hone::runtime::Model::Load(
-        path, chosen.threads, trust ? ConstantsCheck::kTrust : ConstantsCheck::kFull, &result->model));
+        path, backends, trust ? ConstantsCheck::kTrust : ConstantsCheck::kFull, &result->model));
     *model = result.release();
     return {};
   });

@@ -63,6 +63,12 @@ typedef struct HoneModel HoneModel;
  * first used. Everything else in the package is still checked. Damaged constants then give wrong results. */
 #define HONE_LOAD_TRUST_CONSTANTS 1u
 
+/* A flag of HoneLoadOptions: a package that was compiled with --fallback onnxruntime may have parts of its model
+ * computed by ONNX Runtime, whose library is loaded into this process. The environment variable HONE_ONNX_RUNTIME names
+ * the file; without it the dynamic linker looks for libonnxruntime.so.1. If neither this flag nor the variable is set,
+ * no library is loaded, and hone_load fails with HONE_INCOMPATIBLE. */
+#define HONE_LOAD_ALLOW_ONNX_RUNTIME 2u
+
 #define HONE_MAX_THREADS 4096 /* most threads of one model */
 
 typedef struct HoneLoadOptions {
@@ -70,7 +76,7 @@ typedef struct HoneLoadOptions {
   int32_t threads;       /* how many threads compute, including the one that calls hone_run; at most HONE_MAX_THREADS.
                             0: one per core of the fastest kind, or one per CPU that the process's control groups grant,
                             if that is fewer. A program that a device computes ignores it. */
-  uint32_t flags;        /* HONE_LOAD_TRUST_CONSTANTS or 0 */
+  uint32_t flags;        /* some of HONE_LOAD_..., or 0 */
 } HoneLoadOptions;
 
 /* The description of an input or output. */

@@ -2,7 +2,7 @@
 // hone-run: runs a package once or several times on raw files. For boards and emulators that have only the runtime.
 //
 //   hone-run PACKAGE [--shape NAME=EXTENT,...]... [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N]
-//                    [--repeat N]
+//                    [--repeat N] [--fallback onnxruntime]
 //
 // A raw file holds exactly the tensor's bytes, row-major and little-endian. An input with open dimensions has its
 // largest shape unless --shape gives it another one. Standard output gets a line for each --raw-out with the shape of
@@ -39,7 +39,7 @@ namespace {
 constexpr int kWorkFailed = 1, kWrongUsage = 2;
 constexpr char kUsage[] =
     "usage: hone-run PACKAGE [--shape NAME=EXTENT,...]... [--raw-in NAME=FILE]... [--raw-out NAME=FILE]...\n"
-    "                        [--threads N] [--repeat N]\n";
+    "                        [--threads N] [--repeat N] [--fallback onnxruntime]\n";
 
 using NamedFile = std::pair<std::string, std::string>;
 using NamedShape = std::pair<std::string, std::vector<int64_t>>;
@@ -50,6 +50,7 @@ struct Arguments {
   std::vector<NamedShape> shapes;
   int threads = 0;
   int repeat = 1;
+  bool allows_onnx_runtime = false;  // --fallback onnxruntime: a package may load its library
 };
 
 bool ParseNumber(std::string_view text, int lowest, int highest, int* number) {
@@ -88,6 +89,10 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
     }
     if (i + 1 == argc) return false;
     const std::string_view value = argv[++i];
+    if (option == "--fallback" && value == "onnxruntime") {
+      arguments->allows_onnx_runtime = true;
+      continue;
+    }
     const bool good = option == "--shape"     ? ParseNamedShape(value, &arguments->shapes)
                       : option == "--raw-in"  ? ParseNamedFile(value, &arguments->inputs)
                       : option == "--raw-out" ? ParseNamedFile(value, &arguments->outputs)
@@ -292,7 +297,8 @@ int main(int argc, char** argv) {
     return kWrongUsage;
   }
   if (const std::string wrong = FindOverwritten(arguments); !wrong.empty()) return Fail(wrong, kWrongUsage);
-  const HoneLoadOptions options = {sizeof(HoneLoadOptions), arguments.threads, 0};
+  const HoneLoadOptions options = {sizeof(HoneLoadOptions), arguments.threads,
+                                   arguments.allows_onnx_runtime ? HONE_LOAD_ALLOW_ONNX_RUNTIME : 0};
   HoneModel* model = nullptr;
   if (hone_load(arguments.package.c_str(), &options, &model) != HONE_OK) {
     return Fail("'" + arguments.package + "': " + hone_error());

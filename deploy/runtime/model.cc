@@ -76,13 +76,15 @@ bool Overlap(const uint8_t* a, uint64_t a_bytes, const uint8_t* b, uint64_t b_by
 
 }  // namespace
 
-Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, std::unique_ptr<Model>* model,
-                  const BackendLoader& loader) {
-  HONE_RETURN_IF_FAULT(CheckThreads(threads));
+Fault Model::Load(const std::string& path, const BackendOptions& options, ConstantsCheck check,
+                  std::unique_ptr<Model>* model, const BackendLoader& loader) {
+  HONE_RETURN_IF_FAULT(CheckThreads(options.threads));
   std::unique_ptr<Model> result(new Model);
+  result->options_ = options;
+  result->loader_ = loader;
   HONE_RETURN_IF_FAULT(Mapping::File(path, &result->file_));
   HONE_RETURN_IF_FAULT(ViewPackage(result->file_.bytes(), check, &result->package_));
-  HONE_RETURN_IF_FAULT(result->LoadPrograms(threads, loader));
+  HONE_RETURN_IF_FAULT(result->LoadPrograms());
   HONE_RETURN_IF_FAULT(result->AllocatePorts());
   const ProgramView& program = *result->program_;
   result->input_set_.assign(program.inputs.size(), false);
@@ -156,8 +158,7 @@ bool Model::IsUpdatedInPlace(uint32_t output, uint32_t input) const {
 
 // A target whose program cannot be loaded is passed over, because memory or a driver may be missing for this one and
 // not for the next. Only a damaged program ends the search: then the rest of the file cannot be trusted.
-Fault Model::LoadPrograms(int threads, const BackendLoader& loader) {
-  loader_ = loader;
+Fault Model::LoadPrograms() {
   Fault fault;
   std::vector<std::string> reasons;
   std::vector<std::string_view> targets;  // those that were tried
@@ -168,7 +169,7 @@ Fault Model::LoadPrograms(int threads, const BackendLoader& loader) {
     Collect(target);
     current_ = &alternatives_.back();
     program_ = current_->program;
-    fault = LoadExecutor(*current_, threads);
+    fault = LoadExecutor(*current_, options_);
     if (fault.ok()) {
       passed_over_ = Joined(reasons, "\n");
       return {};
@@ -200,9 +201,9 @@ void Model::Collect(std::string_view target) {
   for (const ProgramView* program : programs) alternatives_.emplace_back(*program);
 }
 
-Fault Model::LoadExecutor(Alternative& alternative, int threads) {
+Fault Model::LoadExecutor(Alternative& alternative, const BackendOptions& options) {
   auto executor = std::make_unique<Executor>();
-  HONE_RETURN_IF_FAULT(executor->Load(*alternative.program, package_.constants, threads, loader_));
+  HONE_RETURN_IF_FAULT(executor->Load(*alternative.program, package_.constants, options, loader_));
   alternative.executor = std::move(executor);
   return {};
 }
@@ -210,7 +211,7 @@ Fault Model::LoadExecutor(Alternative& alternative, int threads) {
 Fault Model::Use(Alternative& alternative) {
   if (&alternative == current_) return {};
   if (alternative.executor == nullptr) {
-    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, 1));
+    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, {1, options_.allows_onnx_runtime}));
     alternative.executor->ShareThreads(executor());
   }
   current_ = &alternative;

@@ -28,9 +28,9 @@ class Model {
  public:
   // Maps the package and takes the programs of the first target for which `loader` can load the one with the largest
   // shapes. Any error of the loader passes a target over, except BadPackage, which is returned at once. If no target is
-  // left, the error has the reason for each. threads: as in HoneLoadOptions. *model is set on success only.
-  static Fault Load(const std::string& path, int threads, ConstantsCheck check, std::unique_ptr<Model>* model,
-                    const BackendLoader& loader = LoadBackend);
+  // left, the error has the reason for each. *model is set on success only.
+  static Fault Load(const std::string& path, const BackendOptions& options, ConstantsCheck check,
+                    std::unique_ptr<Model>* model, const BackendLoader& loader = LoadBackend);
 
   const ProgramView& program() const { return *program_; }  // the current program
   size_t program_number() const;                            // of the current program in the package
@@ -78,10 +78,10 @@ class Model {
   };
 
   Model() = default;
-  Fault LoadPrograms(int threads, const BackendLoader& loader);
+  Fault LoadPrograms();
   // Sets alternatives_ to the programs of the target, in the order in which they are preferred.
   void Collect(std::string_view target);
-  Fault LoadExecutor(Alternative& alternative, int threads);
+  Fault LoadExecutor(Alternative& alternative, const BackendOptions& options);
   // Makes it the current program; loads it at its first use.
   Fault Use(Alternative& alternative);
   // The first program that takes the current shapes; null if none does.
@@ -132,7 +132,8 @@ class Model {
   void SetOutputShapes();
 
   Mapping file_;
-  PackageView package_;  // points into file_
+  PackageView package_;     // points into file_
+  BackendOptions options_;  // as given to Load
   BackendLoader loader_;
   std::vector<Alternative> alternatives_;  // refer to package_; at least one, in the order in which they are preferred
   Alternative* current_ = nullptr;

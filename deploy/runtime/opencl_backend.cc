@@ -4,8 +4,8 @@
 #include "drivers/lane_drivers.h"
 
 namespace hone::runtime {
-Fault LoadOpenClBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int,
-                        std::unique_ptr<Backend>* backend) {
+Fault LoadOpenClBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
+                        const BackendOptions&, std::unique_ptr<Backend>* backend) {
   auto result = std::make_unique<LaneBackend<drivers::OpenClDriver>>(program, home);
   HONE_RETURN_IF_FAULT(result->Load(constants));
   *backend = std::move(result);

@@ -30,45 +30,14 @@ bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kB
 DType ComputeType(DType storage) { return IsHalf(storage) ? DType::kFloat32 : storage; }
 
 absl::StatusOr<DType> FromOnnxType(int64_t onnx_type) {
-  switch (onnx_type) {
-    case 1:
-      return DType::kFloat32;
-    case 2:
-      return DType::kUInt8;
-    case 3:
-      return DType::kInt8;
-    case 4:
-      return DType::kUInt16;
-    case 5:
-      return DType::kInt16;
-    case 6:
-      return DType::kInt32;
-    case 7:
-      return DType::kInt64;
-    case 9:
-      return DType::kBool;
-    case 10:
-      return DType::kFloat16;
-    case 11:
-      return DType::kFloat64;
-    case 12:
-      return DType::kUInt32;
-    case 13:
-      return DType::kUInt64;
-    case 16:
-      return DType::kBFloat16;
-    default:
-      return Unsupported(fmt::format(
-          "element type {} of ONNX (strings, complex, float8 and 4-bit types) is not supported", onnx_type));
+  for (const DTypeRow& row : kDTypeRows) {
+    if (OnnxNumber(row.dtype) == onnx_type) return row.dtype;
   }
+  return Unsupported(
+      fmt::format("element type {} of ONNX (strings, complex, float8 and 4-bit types) is not supported", onnx_type));
 }
 
-int64_t ToOnnxType(DType dtype) {
-  for (int64_t type = 1;; ++type) {
-    const absl::StatusOr<DType> found = FromOnnxType(type);
-    if (found.ok() && *found == dtype) return type;
-  }
-}
+int64_t ToOnnxType(DType dtype) { return OnnxNumber(dtype); }
 
 DType NarrowestIndex(const Size& extent) {
   return extent.max() <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -272,6 +273,43 @@ TEST_F(CommandsTest, CheckListsAllProblems) {
   const CommandResult compiled = Hone("compile {gaps.onnx} -o {gaps.hone} --shape x=2,4");
   EXPECT_EQ(compiled.exit_code, 1);
   EXPECT_THAT(compiled.output, HasSubstr("gaps.onnx: 3 problems:\n"));
+}
+
+// b = twice a, by an operator that Hone does not have and the fake of ONNX Runtime computes.
+TEST_F(CommandsTest, AFallbackComputesWhatHoneCannot) {
+  graph::GraphBuilder b;
+  b.Input("x", {2}).Node("Relu", {"x"}, {"a"}).Node("Twice", {"a"}, {"b"}).Node("Neg", {"b"}, {"y"});
+  b.Declared("b", {2}).Output("y");
+  tests::WriteWholeFile(File("twice.onnx"), b.Model());
+  EXPECT_THAT(Hone("check {twice.onnx}").output, HasSubstr("with --fallback onnxruntime, the nodes of 1 of these"));
+  const CommandResult checked = Hone("check {twice.onnx} --fallback onnxruntime");
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_THAT(checked.output, HasSubstr("  1 node by ONNX Runtime: node_of_b; node 'node_of_b' (Twice): the operator"));
+  const json report = json::parse(Hone("check {twice.onnx} --fallback onnxruntime --json 2>/dev/null").output);
+  ASSERT_EQ(report.at("fallbacks").size(), 1u);
+  EXPECT_EQ(report.at("fallbacks")[0].at("nodes"), json({"node_of_b"}));
+  EXPECT_EQ(report.at("fallbacks")[0].at("reasons")[0].at("operator"), "Twice");
+  EXPECT_EQ(Hone("check {twice.onnx} --fallback other").exit_code, 2);
+
+  const CommandResult compiled = Hone("compile {twice.onnx} -o {twice.hone} --fallback onnxruntime");
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.output;
+  EXPECT_THAT(compiled.output, HasSubstr("1 node by ONNX Runtime: node_of_b"));
+  const json summary =
+      json::parse(Hone("compile {twice.onnx} -o {twice.hone} --fallback onnxruntime --json 2>/dev/null").output);
+  EXPECT_EQ(summary.at("programs")[0].at("foreign"), json({"node_of_b"}));
+  const CommandResult refused = Hone("bench {twice.hone} --seconds 0");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.output, HasSubstr("nothing allows this process to load its library; give --fallback"));
+  ASSERT_EQ(setenv("HONE_ONNX_RUNTIME", HONE_FAKE_ONNX_RUNTIME, 1), 0);
+  const CommandResult profiled = Hone("profile {twice.hone} --seconds 0 --fallback onnxruntime --json 2>/dev/null");
+  unsetenv("HONE_ONNX_RUNTIME");
+  ASSERT_EQ(profiled.exit_code, 0) << profiled.output;
+  const json profile = json::parse(profiled.output);
+  const auto of_part = [](const json& kernel) { return kernel.at("target") == "onnxruntime"; };
+  const auto part = std::ranges::find_if(profile.at("kernels"), of_part);
+  ASSERT_NE(part, profile.at("kernels").end());
+  EXPECT_EQ(part->at("operator"), "node_of_b");
+  EXPECT_EQ(part->at("calls"), 1);
 }
 
 TEST_F(CommandsTest, OpenDimensionsGetRangesThatCompilePrints) {

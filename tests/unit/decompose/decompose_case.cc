@@ -104,7 +104,7 @@ std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options,
     inputs.push_back(input.data == nullptr ? "" : "input" + std::to_string(i));
     if (input.data == nullptr) continue;
     const std::string raw(reinterpret_cast<const char*>(input.data->data()), input.data->size());
-    graph.Initializer(RawTensor(inputs.back(), OnnxTypeOf(input.type.dtype), ir::Values(input.type.shape), raw));
+    graph.Initializer(TensorOfBytes(inputs.back(), OnnxTypeOf(input.type.dtype), ir::Values(input.type.shape), raw));
   }
   for (int k = 0; k < test_case.outputs; ++k) {
     outputs.push_back(options.unused.contains(static_cast<size_t>(k)) ? "" : "output" + std::to_string(k));

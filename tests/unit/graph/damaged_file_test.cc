@@ -105,15 +105,16 @@ TEST(DamagedFile, TensorSizesMustAgree) {
     b.Initializer(tensor).Output("w");
     return b.Model();
   };
-  ExpectInvalid(with(RawTensor("w", kFloat, {3}, "12345678")),
+  ExpectInvalid(with(TensorOfBytes("w", kFloat, {3}, "12345678")),
                 "tensor 'w': the shape needs 12 bytes, but the file has 8");
-  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 30}, "1234")), "but the file has 4");
-  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40}, "1234")), "tensor 'w': f32[1099511627776] would take");
-  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, "1234")), "more than 1 TiB");
-  ExpectInvalid(with(RawTensor("w", kFloat, {0, int64_t{1} << 40}, "")), "more than 1 TiB");
-  ExpectInvalid(with(RawTensor("w", kFloat, {-1}, "1234")), "dimension -1 is negative");
-  ExpectInvalid(with(RawTensor("w", kBool, {1}, "\x02")), "neither 0 nor 1");
-  ExpectInvalid(with(RawTensor("w", 0, {1}, "1234")), "element type is missing");
+  ExpectInvalid(with(TensorOfBytes("w", kFloat, {int64_t{1} << 30}, "1234")), "but the file has 4");
+  ExpectInvalid(with(TensorOfBytes("w", kFloat, {int64_t{1} << 40}, "1234")),
+                "tensor 'w': f32[1099511627776] would take");
+  ExpectInvalid(with(TensorOfBytes("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, "1234")), "more than 1 TiB");
+  ExpectInvalid(with(TensorOfBytes("w", kFloat, {0, int64_t{1} << 40}, "")), "more than 1 TiB");
+  ExpectInvalid(with(TensorOfBytes("w", kFloat, {-1}, "1234")), "dimension -1 is negative");
+  ExpectInvalid(with(TensorOfBytes("w", kBool, {1}, "\x02")), "neither 0 nor 1");
+  ExpectInvalid(with(TensorOfBytes("w", 0, {1}, "1234")), "element type is missing");
   Message typed;
   typed.Int(1, int64_t{1} << 37).Int(2, kInt64).Text(8, "w").Int(7, 1);
   ExpectInvalid(with(typed.bytes()), "elements, but the file has 1");

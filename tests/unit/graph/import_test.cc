@@ -296,10 +296,10 @@ TEST(Import, StringTensorsAreRefused) {
 
 // A model with a string in each place that may hold a constant.
 GraphBuilder WithStrings() {
-  const std::string tensor = RawTensor("s", kString, {1}, "");
+  const std::string tensor = TensorOfBytes("s", kString, {1}, "");
   GraphBuilder b, branch, other;
   branch.Node("Relu", {"x"}, {"t"}).Output("t");
-  other.Initializer(RawTensor("inner", kString, {1}, "")).Node("Equal", {"inner", "inner"}, {"t"}).Output("t");
+  other.Initializer(TensorOfBytes("inner", kString, {1}, "")).Node("Equal", {"inner", "inner"}, {"t"}).Output("t");
   b.Input("x", {2}).Initializer(tensor).Initializer(Tensor<uint8_t>("on", kBool, {}, {1}));
   b.Node("Constant", {}, {"c"}, {TensorAttr("value", tensor)}).Node("Equal", {"s", "c"}, {"unread"});
   b.Node("If", {"on"}, {"y"}, {GraphAttr("then_branch", branch.bytes()), GraphAttr("else_branch", other.bytes())});

@@ -97,7 +97,8 @@ std::string ReferenceAttr(const std::string& name, const std::string& reference,
   return NamedAttribute(name, type).Text(21, reference).bytes();
 }
 
-std::string RawTensor(const std::string& name, int dtype, const std::vector<int64_t>& shape, const std::string& raw) {
+std::string TensorOfBytes(const std::string& name, int dtype, const std::vector<int64_t>& shape,
+                          const std::string& raw) {
   Message tensor;
   for (int64_t extent : shape) tensor.Int(1, extent);
   return tensor.Int(2, dtype).Text(8, name).Text(9, raw).bytes();
@@ -125,6 +126,11 @@ GraphBuilder& GraphBuilder::TypedOutput(const std::string& name, int dtype) {
 
 GraphBuilder& GraphBuilder::Output(const std::string& name, const Dims& shape, int dtype) {
   graph_.Text(12, Message().Text(1, name).Text(2, TensorTypeMessage(dtype, &shape)).bytes());
+  return *this;
+}
+
+GraphBuilder& GraphBuilder::Declared(const std::string& name, const Dims& shape, int dtype) {
+  graph_.Text(13, Message().Text(1, name).Text(2, TensorTypeMessage(dtype, &shape)).bytes());
   return *this;
 }
 

@@ -50,13 +50,14 @@ std::string GraphAttr(const std::string& name, const std::string& graph);
 std::string ReferenceAttr(const std::string& name, const std::string& reference, int type);
 
 // Returns a serialized TensorProto with raw_data.
-std::string RawTensor(const std::string& name, int dtype, const std::vector<int64_t>& shape, const std::string& raw);
+std::string TensorOfBytes(const std::string& name, int dtype, const std::vector<int64_t>& shape,
+                          const std::string& raw);
 template <typename T>
 std::string Tensor(const std::string& name, int dtype, const std::vector<int64_t>& shape,
                    const std::vector<T>& values) {
   std::string raw(values.size() * sizeof(T), '\0');
   if (!values.empty()) std::memcpy(raw.data(), values.data(), raw.size());
-  return RawTensor(name, dtype, shape, raw);
+  return TensorOfBytes(name, dtype, shape, raw);
 }
 
 class GraphBuilder {
@@ -67,6 +68,8 @@ class GraphBuilder {
   GraphBuilder& TypedOutput(const std::string& name, int dtype);
   // An output with a declared type.
   GraphBuilder& Output(const std::string& name, const Dims& shape, int dtype = kFloat);
+  // The declared type of a value that is no output.
+  GraphBuilder& Declared(const std::string& name, const Dims& shape, int dtype = kFloat);
   GraphBuilder& Initializer(const std::string& tensor);
   GraphBuilder& Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& values);
   GraphBuilder& Ints(const std::string& name, const std::vector<int64_t>& values);

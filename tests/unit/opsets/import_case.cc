@@ -52,7 +52,7 @@ ImportModel ModelOf(const OpCase& test_case, const ImportOf& import) {
     const auto* raw = reinterpret_cast<const char*>(input.data->data());
     const std::vector<int64_t> shape = ir::Values(input.type.shape);
     if (import.constants.contains(i)) {
-      b.Initializer(RawTensor(inputs.back(), OnnxTypeOf(input.type.dtype), shape, {raw, input.data->size()}));
+      b.Initializer(TensorOfBytes(inputs.back(), OnnxTypeOf(input.type.dtype), shape, {raw, input.data->size()}));
       continue;
     }
     b.Input(inputs.back(), Dims(std::vector<Dim>(shape.begin(), shape.end())), OnnxTypeOf(input.type.dtype));

@@ -33,7 +33,7 @@ std::string ErrorOf(const GraphBuilder& b) {
 // The elements of a constant with these bytes, cast to f32.
 std::vector<float> Decoded(int type, int64_t elements, const std::string& bytes) {
   GraphBuilder b;
-  b.Initializer(RawTensor("w", type, {elements}, bytes));
+  b.Initializer(TensorOfBytes("w", type, {elements}, bytes));
   b.Node("Cast", {"w"}, {"y"}, {Attr("to", kFloat)}).Output("y");
   return OutputsOf(b);
 }
@@ -61,21 +61,21 @@ TEST(SmallTypes, FloatsHaveTheirValues) {
 
 TEST(SmallTypes, WeightsAreDequantized) {
   GraphBuilder b;
-  b.Initializer(RawTensor("w", kInt4, {2, 4}, "\x21\xF8\x43\x65"))
-      .Initializer(RawTensor("zero", kInt4, {2, 2}, "\x01\x10"));
+  b.Initializer(TensorOfBytes("w", kInt4, {2, 4}, "\x21\xF8\x43\x65"))
+      .Initializer(TensorOfBytes("zero", kInt4, {2, 2}, "\x01\x10"));
   b.Floats("scale", {2, 2}, {1, 10, 100, 1000});
   b.Node("DequantizeLinear", {"w", "scale", "zero"}, {"y"}, {Attr("axis", 1), Attr("block_size", 2)}).Output("y");
   EXPECT_THAT(OutputsOf(b), ElementsAre(0, 1, -80, -10, 300, 400, 4000, 5000));
 
   GraphBuilder floats;
-  floats.Initializer(RawTensor("w", kE4M3Fn, {2}, "\x38\xC0")).Floats("scale", {}, {0.5});
+  floats.Initializer(TensorOfBytes("w", kE4M3Fn, {2}, "\x38\xC0")).Floats("scale", {}, {0.5});
   floats.Node("DequantizeLinear", {"w", "scale"}, {"y"}).Output("y");
   EXPECT_THAT(OutputsOf(floats), ElementsAre(0.5, -1));
 }
 
 TEST(SmallTypes, MovedElementsKeepTheirType) {
   GraphBuilder b;
-  b.Initializer(RawTensor("w", kInt4, {2, 2}, "\x21\x43")).Ints("rows", {1, 0}).Floats("scale", {}, {0.5});
+  b.Initializer(TensorOfBytes("w", kInt4, {2, 2}, "\x21\x43")).Ints("rows", {1, 0}).Floats("scale", {}, {0.5});
   b.Node("Transpose", {"w"}, {"t"}).Node("Gather", {"t", "rows"}, {"g"});
   b.Node("DequantizeLinear", {"g", "scale"}, {"y"}).Output("y");
   EXPECT_THAT(OutputsOf(b), ElementsAre(1, 2, 0.5, 1.5));
@@ -93,25 +93,25 @@ TEST(SmallTypes, BytesMayLieInTheFieldOfIntegers) {
 
 TEST(SmallTypes, ConstantNodesMayHaveThem) {
   GraphBuilder b;
-  b.Node("Constant", {}, {"w"}, {TensorAttr("value", RawTensor("", kUInt4, {2}, "\x5A"))});
+  b.Node("Constant", {}, {"w"}, {TensorAttr("value", TensorOfBytes("", kUInt4, {2}, "\x5A"))});
   b.Node("Cast", {"w"}, {"y"}, {Attr("to", kFloat)}).Output("y");
   EXPECT_THAT(OutputsOf(b), ElementsAre(10, 5));
 }
 
 TEST(SmallTypes, OperatorsThatComputeWithThemAreRefused) {
   GraphBuilder b;
-  b.Input("x", {2}).Floats("scale", {}, {1}).Initializer(RawTensor("zero", kInt4, {}, std::string(1, '\0')));
+  b.Input("x", {2}).Floats("scale", {}, {1}).Initializer(TensorOfBytes("zero", kInt4, {}, std::string(1, '\0')));
   b.Node("QuantizeLinear", {"x", "scale", "zero"}, {"y"}).Output("y");
   EXPECT_THAT(ErrorOf(b), HasSubstr("input 2 has elements of type int4, which only constants may have"));
   GraphBuilder like;
-  like.Input("x", {2}).Initializer(RawTensor("w", kE5M2, {1}, "\x3C"));
+  like.Input("x", {2}).Initializer(TensorOfBytes("w", kE5M2, {1}, "\x3C"));
   like.Node("CastLike", {"x", "w"}, {"y"}).Output("y");
   EXPECT_THAT(ErrorOf(like), HasSubstr("input 1 has elements of type float8e5m2"));
 }
 
 TEST(SmallTypes, DamagedTensorsAreRefused) {
   GraphBuilder b;
-  b.Initializer(RawTensor("w", kInt4, {3}, "\x21")).Node("Cast", {"w"}, {"y"}, {Attr("to", kFloat)}).Output("y");
+  b.Initializer(TensorOfBytes("w", kInt4, {3}, "\x21")).Node("Cast", {"w"}, {"y"}, {Attr("to", kFloat)}).Output("y");
   EXPECT_THAT(ErrorOf(b), HasSubstr("the shape needs 2 bytes, but the file has 1"));
 }
 

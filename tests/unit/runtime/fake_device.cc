@@ -117,8 +117,8 @@ class FakeBackend : public runtime::Backend {
 }  // namespace
 
 runtime::BackendLoader LoaderFor(FakeDevice* device) {
-  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int,
-                  std::unique_ptr<runtime::Backend>* backend) -> Fault {
+  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
+                  const runtime::BackendOptions&, std::unique_ptr<runtime::Backend>* backend) -> Fault {
     const runtime::UnitView& unit = program.units[program.homes[home].units.front()];
     if (unit.entry.code != CodeKind::kOpenCl) return runtime::Incompatible("no code for the device");
     *backend = std::make_unique<FakeBackend>(program, home, constants, device);

@@ -27,11 +27,11 @@ using ::testing::HasSubstr;
 
 // Loads OpenCL programs on the fake `device`, and other programs as the runtime does.
 runtime::BackendLoader DeviceOrCpu(FakeDevice* device) {
-  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
-                  std::unique_ptr<Backend>* backend) {
+  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
+                  const runtime::BackendOptions& options, std::unique_ptr<Backend>* backend) {
     const bool for_device = program.homes[home].has_lanes;
     const runtime::BackendLoader loader = for_device ? LoaderFor(device) : runtime::LoadBackend;
-    return loader(program, home, constants, threads, backend);
+    return loader(program, home, constants, options, backend);
   };
 }
 
@@ -56,7 +56,7 @@ class SeveralProgramsTest : public ::testing::Test {
   }
   static std::unique_ptr<Model> Load(const std::string& path, const runtime::BackendLoader& loader) {
     std::unique_ptr<Model> model;
-    const Fault fault = Model::Load(path, 1, ConstantsCheck::kFull, &model, loader);
+    const Fault fault = Model::Load(path, {.threads = 1}, ConstantsCheck::kFull, &model, loader);
     EXPECT_TRUE(fault.ok()) << fault.text;
     return model;
   }

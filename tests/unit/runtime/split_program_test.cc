@@ -31,10 +31,10 @@ constexpr size_t kBytes = kRows * kColumns * sizeof(float);
 
 // Loads homes with lanes on the fake `device`, and others as the runtime does.
 runtime::BackendLoader DeviceBesideCpu(FakeDevice* device) {
-  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
-                  std::unique_ptr<runtime::Backend>* backend) {
+  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
+                  const runtime::BackendOptions& options, std::unique_ptr<runtime::Backend>* backend) {
     const runtime::BackendLoader loader = program.homes[home].has_lanes ? LoaderFor(device) : runtime::LoadBackend;
-    return loader(program, home, constants, threads, backend);
+    return loader(program, home, constants, options, backend);
   };
 }
 
@@ -51,8 +51,8 @@ class SplitProgramTest : public ::testing::Test {
  protected:
   std::unique_ptr<Model> Load(const package::PackageProgram& program) {
     std::unique_ptr<Model> model;
-    const Fault fault =
-        Model::Load(WriteSplit(folder_, program), 1, ConstantsCheck::kFull, &model, DeviceBesideCpu(&device_));
+    const Fault fault = Model::Load(WriteSplit(folder_, program), {.threads = 1}, ConstantsCheck::kFull, &model,
+                                    DeviceBesideCpu(&device_));
     EXPECT_TRUE(fault.ok()) << fault.text;
     return model;
   }
@@ -178,8 +178,8 @@ TEST_F(SplitProgramTest, AUnitThatCannotRunHereIsNamed) {
   package::PackageProgram program = TinySplitProgram(TinyOpenClProgram(), kernels_);
   program.units[1].cpu_features = {"warp-drive"};
   std::unique_ptr<Model> model;
-  const Fault fault =
-      Model::Load(WriteSplit(folder_, program), 1, ConstantsCheck::kFull, &model, DeviceBesideCpu(&device_));
+  const Fault fault = Model::Load(WriteSplit(folder_, program), {.threads = 1}, ConstantsCheck::kFull, &model,
+                                  DeviceBesideCpu(&device_));
   EXPECT_EQ(fault.code, HONE_INCOMPATIBLE);
   EXPECT_THAT(fault.text, HasSubstr("unit for 'cpu': the code needs warp-drive"));
 }
