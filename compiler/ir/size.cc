@@ -198,6 +198,38 @@ Size DivideByNumber(const SizeSum& sum, int64_t divisor) {
          FromAtom(MakeAtom(Atom::Kind::kFloorDiv, inside, divisor, FloorDiv(Expr(inside), Expr(divisor)), {low, high}));
 }
 
+// The bounds that follow from those of the terms.
+SizeBounds BoundsOfTerms(const SizeSum& sum) {
+  SizeBounds result = {sum.constant, sum.constant};
+  for (const Term& term : sum.terms) {
+    const SizeBounds bounds = BoundsOfTerm(term);
+    result = {SaturatingAdd(result.low, bounds.low), SaturatingAdd(result.high, bounds.high)};
+  }
+  return result;
+}
+
+// The bounds of a sum in which x // d * d occurs. It is x minus a remainder, so that x may cancel: (n + 31) // 32 * 32
+// - n is 0 to 31.
+SizeBounds BoundsOfSum(const SizeSum& sum) {
+  SizeBounds result = BoundsOfTerms(sum);
+  for (size_t i = 0; sum.terms.size() > 1 && i < sum.terms.size(); ++i) {
+    const Term& term = sum.terms[i];
+    const Atom& atom = *term.factors.front();
+    if (term.factors.size() > 1 || atom.kind != Atom::Kind::kFloorDiv || !atom.b.IsFixed()) continue;
+    const int64_t divisor = atom.b.value();
+    if (divisor <= 0 || term.coefficient % divisor != 0) continue;
+    const int64_t multiple = term.coefficient / divisor;
+    SizeSum without = sum;
+    without.terms.erase(without.terms.begin() + static_cast<std::ptrdiff_t>(i));
+    const SizeBounds other = BoundsOfTerms(AddScaled(std::move(without), SizeSum::Of(atom.a), multiple));
+    const int64_t remainder = SaturatingMultiply(multiple, divisor - 1);
+    if (other.low == kSmallest || other.high == kLargest) continue;
+    result.low = std::max(result.low, SaturatingAdd(other.low, -std::max<int64_t>(remainder, 0)));
+    result.high = std::min(result.high, SaturatingAdd(other.high, -std::min<int64_t>(remainder, 0)));
+  }
+  return result;
+}
+
 }  // namespace
 
 Size::Size(const SizeSum& sum) {
@@ -206,11 +238,7 @@ Size::Size(const SizeSum& sum) {
     return;
   }
   SizeSum owned = sum;
-  owned.bounds = {sum.constant, sum.constant};
-  for (const Term& term : owned.terms) {
-    const SizeBounds bounds = BoundsOfTerm(term);
-    owned.bounds = {SaturatingAdd(owned.bounds.low, bounds.low), SaturatingAdd(owned.bounds.high, bounds.high)};
-  }
+  owned.bounds = BoundsOfSum(sum);
   sum_ = std::make_shared<const SizeSum>(std::move(owned));
 }
 

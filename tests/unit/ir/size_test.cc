@@ -69,6 +69,17 @@ TEST(Size, WhatCancelsIsANumber) {
   EXPECT_EQ((n + 1) * (n - 1) - n * n, Size(-1));
 }
 
+TEST(Size, ARemainderIsBounded) {
+  const Size n = Size::Open({"n", 1, 1000});
+  const Size missing = FloorDiv(n + Size(31), Size(32)) * Size(32) - n;
+  EXPECT_EQ(missing.min(), 0);
+  EXPECT_EQ(missing.max(), 31);
+  const Size rest = n - FloorDiv(n, Size(7)) * Size(7);
+  EXPECT_EQ(rest.min(), 0);
+  EXPECT_EQ(rest.max(), 6);
+  EXPECT_TRUE(AlwaysAtMost(n, FloorDiv(n + Size(31), Size(32)) * Size(32)));
+}
+
 TEST(Size, TheNameIsTheIdentity) {
   EXPECT_EQ(Size::Open(kN), n);
   EXPECT_EQ(Size::Open(kN) - n, Size(0));
