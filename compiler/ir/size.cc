@@ -145,8 +145,21 @@ AtomPtr MakeAtom(Atom::Kind kind, const Size& a, const Size& b, Expr expr, SizeB
 
 Size FromAtom(AtomPtr atom) { return SizeSum::ToSize(SizeSum::Of(std::move(atom))); }
 
-// The quotient if every term of `a` is a multiple of the single term of `b`; nullopt otherwise.
+// The number k with a == k * b; nullopt if there is none.
+std::optional<int64_t> MultipleOf(const SizeSum& a, const SizeSum& b) {
+  if (a.terms.empty() || b.terms.empty() || a.terms.size() != b.terms.size()) return std::nullopt;
+  const int64_t divisor = b.terms.front().coefficient;
+  if (a.terms.front().coefficient % divisor != 0) return std::nullopt;
+  const int64_t multiple = a.terms.front().coefficient / divisor;
+  if (multiple == kSmallest) return std::nullopt;  // its negation overflows
+  const SizeSum rest = AddScaled(a, b, -multiple);
+  return rest.terms.empty() && rest.constant == 0 ? std::optional(multiple) : std::nullopt;
+}
+
+// The quotient if every term of `a` is a multiple of the single term of `b`, or if `a` is a multiple of `b` as a whole;
+// nullopt otherwise.
 std::optional<Size> DivideTerms(const SizeSum& a, const SizeSum& b) {
+  if (const std::optional<int64_t> multiple = MultipleOf(a, b)) return Size(*multiple);
   Term divisor{{}, b.constant};
   if (!b.terms.empty()) {
     if (b.terms.size() > 1 || b.constant != 0) return std::nullopt;

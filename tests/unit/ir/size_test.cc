@@ -69,6 +69,14 @@ TEST(Size, WhatCancelsIsANumber) {
   EXPECT_EQ((n + 1) * (n - 1) - n * n, Size(-1));
 }
 
+TEST(Size, AMultipleOfASumIsDividedByIt) {
+  const Size n = Size::Open({"n", 1, 1000}), m = Size::Open({"m", 1, 1000});
+  const Size sum = n * m * Size(63) + n * Size(3) + Size(5);
+  EXPECT_TRUE(Divides(sum, sum * Size(4)));
+  EXPECT_EQ(ExactQuotient(sum * Size(4), sum), Size(4));
+  EXPECT_FALSE(Divides(sum, sum * Size(4) + Size(1)));
+}
+
 TEST(Size, ARemainderIsBounded) {
   const Size n = Size::Open({"n", 1, 1000});
   const Size missing = FloorDiv(n + Size(31), Size(32)) * Size(32) - n;
