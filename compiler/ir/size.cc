@@ -211,6 +211,20 @@ Size DivideByNumber(const SizeSum& sum, int64_t divisor) {
          FromAtom(MakeAtom(Atom::Kind::kFloorDiv, inside, divisor, FloorDiv(Expr(inside), Expr(divisor)), {low, high}));
 }
 
+// A minimum or maximum of two sizes.
+struct Extreme {
+  bool is_min;
+  Size a, b;
+};
+
+// The sum as one minimum or maximum; nullopt if it is none. A constant beside it goes into the operands.
+std::optional<Extreme> ExtremeOf(const SizeSum& sum) {
+  if (sum.terms.size() != 1 || sum.terms[0].coefficient != 1 || sum.terms[0].factors.size() != 1) return std::nullopt;
+  const Atom& atom = *sum.terms[0].factors[0];
+  if (atom.kind != Atom::Kind::kMin && atom.kind != Atom::Kind::kMax) return std::nullopt;
+  return Extreme{atom.kind == Atom::Kind::kMin, atom.a + Size(sum.constant), atom.b + Size(sum.constant)};
+}
+
 // The bounds that follow from those of the terms.
 SizeBounds BoundsOfTerms(const SizeSum& sum) {
   SizeBounds result = {sum.constant, sum.constant};
@@ -410,7 +424,17 @@ Size Max(const Size& a, const Size& b) {
 
 bool AlwaysLess(const Size& a, const Size& b) {
   if (a.IsFixed() && b.IsFixed()) return a.value() < b.value();
-  return (b - a).min() > 0;
+  if ((b - a).min() > 0) return true;
+  // A minimum is less if one of its operands is, also where the other is not: min(n, 150) is at most n.
+  if (const std::optional<Extreme> left = ExtremeOf(SizeSum::Of(a))) {
+    const bool first = AlwaysLess(left->a, b);
+    return left->is_min ? first || AlwaysLess(left->b, b) : first && AlwaysLess(left->b, b);
+  }
+  if (const std::optional<Extreme> right = ExtremeOf(SizeSum::Of(b))) {
+    const bool first = AlwaysLess(a, right->a);
+    return right->is_min ? first && AlwaysLess(a, right->b) : first || AlwaysLess(a, right->b);
+  }
+  return false;
 }
 
 bool Divides(const Size& b, const Size& a) {

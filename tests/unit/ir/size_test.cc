@@ -69,6 +69,16 @@ TEST(Size, WhatCancelsIsANumber) {
   EXPECT_EQ((n + 1) * (n - 1) - n * n, Size(-1));
 }
 
+TEST(Size, AMinimumIsAtMostEachOfItsOperands) {
+  const Size n = Size::Open({"n", 1, 1000}), m = Size::Open({"m", 1, 1000});
+  EXPECT_TRUE(AlwaysAtMost(Min(n, Size(150)), n));
+  EXPECT_TRUE(AlwaysAtMost(Min(n, m) + Size(3), m + Size(3)));
+  EXPECT_TRUE(AlwaysAtMost(n, Max(n, m)));
+  EXPECT_FALSE(AlwaysAtMost(n, Min(n, m)));
+  EXPECT_FALSE(AlwaysAtMost(Max(n, m), m));
+  EXPECT_TRUE(AlwaysLess(Min(n, m), Max(n, m) + Size(1)));
+}
+
 TEST(Size, AMultipleOfASumIsDividedByIt) {
   const Size n = Size::Open({"n", 1, 1000}), m = Size::Open({"m", 1, 1000});
   const Size sum = n * m * Size(63) + n * Size(3) + Size(5);
