@@ -116,7 +116,15 @@ std::string FallbackText(const graph::ImportReport& report) {
   return text;
 }
 
-std::string ReportText(const CheckResult& result, const std::string& model) {
+std::string LoopsText(const std::vector<std::string>& loops, int64_t steps) {
+  if (loops.empty()) return "";
+  const std::vector<std::string> shown(loops.begin(), loops.begin() + std::min(loops.size(), kShownMax));
+  return Row("the model does not state the number of steps of {} loop{}: {}{}", loops.size(), Plural(loops.size()),
+             fmt::join(shown, ", "), loops.size() > shown.size() ? " and more" : "") +
+         Row("  there is memory for {} steps, and a run that needs more fails; --loop-steps changes it", steps);
+}
+
+std::string ReportText(const CheckResult& result, const std::string& model, int64_t loop_steps) {
   const graph::ImportReport& report = result.report;
   const size_t problems = report.problems.size() + result.target_problems.size();
   std::string text = Row("{}: {} nodes and constants, {} problem{}", model, report.nodes, problems, Plural(problems));
@@ -130,6 +138,7 @@ std::string ReportText(const CheckResult& result, const std::string& model) {
   for (const graph::ProblemKind kind : kinds) text += Row("  {:<14} {}", graph::NameOf(kind), graph::AdviceOn(kind));
   text += FallbackText(report);
   text += OpenText(report);
+  text += LoopsText(report.loops_of_assumed_steps, loop_steps);
   for (const std::string& warning : report.warnings) text += Row("warning: {}", warning);
   if (result.fine()) text += "Hone can compile this model\n";
   return text;
@@ -179,6 +188,7 @@ nlohmann::ordered_json ReportJson(const CheckResult& result, const std::string& 
           {"target_problems", result.target_problems},
           {"open_dimensions", open},
           {"assumed_shapes", report.assumed_shapes},
+          {"loops_of_assumed_steps", report.loops_of_assumed_steps},
           {"warnings", report.warnings}};
 }
 
@@ -215,7 +225,8 @@ absl::Status Check(const CheckCommandOptions& options) {
   if (result.fine() && !options.model.targets.empty()) {
     HONE_RETURN_IF_ERROR(CheckTargets(options.model, import, result));
   }
-  HONE_RETURN_IF_ERROR(options.json ? PrintJson(ReportJson(result, model)) : PrintText(ReportText(result, model)));
+  HONE_RETURN_IF_ERROR(options.json ? PrintJson(ReportJson(result, model))
+                                    : PrintText(ReportText(result, model, options.model.loop_steps)));
   if (result.fine()) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format("{}: the model cannot be compiled as it is", model));
 }

@@ -24,6 +24,7 @@
 #include "cli/output.h"
 #include "cli/shape_text.h"
 #include "compiler/graph/check_onnx.h"
+#include "compiler/graph/custom_operators.h"
 #include "deploy/runtime/dtype.h"
 #include "fmt/ranges.h"
 
@@ -78,10 +79,23 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
       ->expected(1)
       ->take_all();
+  command
+      ->add_option(
+          "--operators", operators,
+          "a file that defines operators: an ONNX model with local functions, or a text of tensor expressions; "
+          "may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->check(NotEmpty);
   command->add_flag("--defaults-as-constants", constant_defaults,
                     "inputs with a default value in the file are constants, as weights are");
   AddFallbackTo(command, fallback,
                 "nodes that Hone cannot compile become parts of the package that ONNX Runtime computes");
+  command
+      ->add_option("--loop-steps", loop_steps,
+                   "the most steps of a loop whose number of steps the model does not state, if memory depends on it "
+                   "(default: 1024)")
+      ->check(IntegerInRange(uint64_t{1} << 30, 1));
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
       ->check(IntegerInRange(kThreadsMax, 1));
 }
@@ -120,6 +134,7 @@ std::vector<std::string> ModelOptions::Files() const {
     const std::string value = text.substr(text.rfind('=') + 1);
     if (IsFile(value)) files.push_back(value);
   }
+  files.insert(files.end(), operators.begin(), operators.end());
   return files;
 }
 
@@ -162,11 +177,16 @@ absl::StatusOr<std::vector<graph::ImportOptions>> ModelOptions::Imports() const 
 
 absl::StatusOr<graph::ImportOptions> ModelOptions::ImportWithoutShapes() const {
   graph::ImportOptions options;
+  options.loop_steps = loop_steps;
   options.defaults_are_constants = constant_defaults;
   options.fallback = !fallback.empty();
   options.warn = [told = std::make_shared<std::set<std::string>>()](const std::string& text) {
     if (told->insert(text).second) PrintMessage(fmt::format("warning: {}\n", text));  // once, also for several targets
   };
+  if (!operators.empty()) {
+    HONE_ASSIGN_OR_RETURN(graph::CustomOperators defined, graph::ReadOperators(operators));
+    options.operators = std::make_shared<const graph::CustomOperators>(std::move(defined));
+  }
   for (const std::string& text : bindings) {
     HONE_ASSIGN_OR_RETURN(const NamedText binding, SplitName("--bind", text, "name=1,2,3 or name=FILE.npy"));
     if (options.bound_inputs.contains(binding.name) || options.bound_texts.contains(binding.name)) {

@@ -20,15 +20,17 @@ class App;
 namespace hone::cli {
 
 struct ModelOptions {
-  std::vector<std::string> models;    // paths of ONNX files
-  std::vector<std::string> shapes;    // "name=1,3,224,224"; several for one name are alternatives
-  std::vector<std::string> bindings;  // "name=1,2,3" or "name=FILE.npy"
-  std::vector<std::string> targets;   // as given, each a target or several joined by '+'; empty = this host
-  std::vector<std::string> places;    // "softmax=cpu": an operator, and the kind of the target that computes it
-  std::string reproducers;            // folder for reproducers of compiler bugs; empty = none are written
-  bool constant_defaults = false;     // inputs with a default value are constants
-  std::string fallback;               // "onnxruntime": computes what Hone cannot compile; empty: nothing does
-  int threads = 0;                    // overrides the targets' number of threads; 0 = the targets' own
+  std::vector<std::string> models;     // paths of ONNX files
+  std::vector<std::string> shapes;     // "name=1,3,224,224"; several for one name are alternatives
+  std::vector<std::string> bindings;   // "name=1,2,3" or "name=FILE.npy"
+  std::vector<std::string> targets;    // as given, each a target or several joined by '+'; empty = this host
+  std::vector<std::string> places;     // "softmax=cpu": an operator, and the kind of the target that computes it
+  std::vector<std::string> operators;  // files that define operators
+  std::string reproducers;             // folder for reproducers of compiler bugs; empty = none are written
+  bool constant_defaults = false;      // inputs with a default value are constants
+  std::string fallback;                // "onnxruntime": computes what Hone cannot compile; empty: nothing does
+  int64_t loop_steps = graph::ImportOptions().loop_steps;
+  int threads = 0;  // overrides the targets' number of threads; 0 = the targets' own
 
   enum class Count { kOne, kSeveral };  // whether an option may be given once or several times
   void AddTo(CLI::App* command, Count models, Count targets);
@@ -42,10 +44,10 @@ struct ModelOptions {
   // Adds --reproducers, for commands that run the compiler in this process.
   void AddReproducersTo(CLI::App* command);
 
-  // The paths of all input files: the models and the files of --bind.
+  // The paths of all input files: the models and the files of --bind and --operators.
   std::vector<std::string> Files() const;
-  // The import options; reads the files of --bind. Warnings are printed, each once. Usage errors name the wrong option;
-  // one is that an input has several shapes.
+  // The import options; reads the files of --bind and --operators. Warnings are printed, each once. Usage errors name
+  // the wrong option; one is that an input has several shapes.
   absl::StatusOr<graph::ImportOptions> Import() const;
   // The same for commands that take several shapes of an input: one entry for each. The first has the first shape that
   // is given for each input, and so on. An input with one shape has it in all. Usage error: two inputs have several

@@ -22,6 +22,8 @@
 namespace hone::graph {
 namespace {
 
+constexpr int64_t kIrWithDefaultsMin = 4;  // before, ONNX required every initializer to be listed as an input
+
 std::string DeclaredShape(const RawInput& input) {
   std::string text;
   for (const RawDimension& dim : *input.shape) {
@@ -46,8 +48,8 @@ absl::Status CheckNames(const std::vector<RawInput>& inputs, const ImportOptions
   std::vector<std::string> names;
   for (const RawInput& input : inputs) names.push_back(input.name);
   auto check = [&](const std::string& name) -> absl::Status {
-    for (const std::string& known : names) {
-      if (known == name) return absl::OkStatus();
+    for (const RawInput& input : inputs) {
+      if (input.name == name || (input.IsSequence() && name.starts_with(input.name + "."))) return absl::OkStatus();
     }
     return absl::InvalidArgumentError(
         fmt::format("the model has no input '{}'; its inputs are: {}", name, fmt::join(names, ", ")));
@@ -231,7 +233,7 @@ absl::StatusOr<DimRanges> BindSymbols(const std::vector<RawInput>& inputs, const
   DimRanges symbols;
   for (const RawInput& input : inputs) {
     const std::optional<std::vector<DimRange>> given = GivenShape(input, options);
-    if (!given) continue;
+    if (!given || input.IsSequence()) continue;
     HONE_RETURN_IF_ERROR(CheckGiven(input, *given));
     for (size_t i = 0; input.shape && i < given->size(); ++i) {
       const RawDimension& dim = (*input.shape)[i];
@@ -244,6 +246,40 @@ absl::StatusOr<DimRanges> BindSymbols(const std::vector<RawInput>& inputs, const
   }
   symbols.insert(options.ranges.begin(), options.ranges.end());
   return symbols;
+}
+
+absl::StatusOr<std::vector<RawInput>> ContentOf(const RawInput& input, const ImportOptions& options) {
+  RawInput tensor = input;
+  tensor.container = RawInput::Container::kNone;
+  tensor.type_error = absl::OkStatus();
+  const auto given = options.shapes.find(input.name);
+  if (!input.IsSequence()) {
+    if (given == options.shapes.end()) return Annotate(input.type_error, fmt::format("input '{}'", input.name));
+    return std::vector<RawInput>{std::move(tensor)};
+  }
+  std::vector<RawInput> elements;
+  while (true) {
+    tensor.name = fmt::format("{}.{}", input.name, elements.size());
+    if (!options.shapes.contains(tensor.name)) break;
+    elements.push_back(tensor);
+  }
+  const bool is_empty = given != options.shapes.end() && given->second.empty();
+  if (elements.empty() && !is_empty) return Annotate(input.type_error, fmt::format("input '{}'", input.name));
+  return elements;
+}
+
+std::set<std::string> DefaultedInputs(const RawModel& model, const ImportOptions& options,
+                                      const std::set<std::string>& bound) {
+  std::set<std::string> names;
+  if (options.defaults_are_constants || model.ir_version < kIrWithDefaultsMin) return names;
+  std::set<std::string> initializers;
+  for (const RawInitializer& tensor : model.graph.initializers) {
+    if (tensor.constant.ok() && tensor.small == nullptr) initializers.insert(tensor.name);
+  }
+  for (const RawInput& input : model.graph.inputs) {
+    if (initializers.contains(input.name) && !bound.contains(input.name)) names.insert(input.name);
+  }
+  return names;
 }
 
 absl::StatusOr<TensorData> BindInputValue(const RawInput& input, const TensorType& type, const ImportOptions& options) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,15 @@ bool IsGiven(const RawInput& input, const ImportOptions& options);
 // Returns the input's type with every dimension known. InvalidArgument if a dimension stays unknown. Unimplemented if
 // the input is not a tensor of a supported type.
 absl::StatusOr<TensorType> BindInputType(const RawInput& input, const DimRanges& symbols, const ImportOptions& options);
+
+// The tensors of a sequence or optional value among the inputs. The given shapes tell how many there are: those named
+// NAME.0, NAME.1 and so on for a sequence. Unimplemented if the options do not give them.
+absl::StatusOr<std::vector<RawInput>> ContentOf(const RawInput& input, const ImportOptions& options);
+
+// The names of the model's inputs that need not be set at run time: those with an initializer of their name, which is
+// their default, and without a bound value.
+std::set<std::string> DefaultedInputs(const RawModel& model, const ImportOptions& options,
+                                      const std::set<std::string>& bound);
 
 // Returns the input's bound value in row-major order, or nullptr for an input that stays a run-time input. `type` is
 // the result of BindInputType. InvalidArgument, stating the expected type and shape, if the value does not fit.

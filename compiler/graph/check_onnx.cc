@@ -63,7 +63,8 @@ absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOpti
   ImportOptions assumed = options;
   bool guesses = false;
   for (const RawInput& input : model.graph.inputs) {
-    if (input.shape || options.shapes.contains(input.name)) continue;
+    const bool is_tensor = input.container == RawInput::Container::kNone;
+    if (input.shape || !is_tensor || options.shapes.contains(input.name)) continue;
     assumed.shapes[input.name] = {};
     report.assumed_shapes.push_back(input.name + "=");
     guesses = true;
@@ -90,6 +91,7 @@ absl::StatusOr<ImportReport> CheckOnnx(const std::string& path, const ImportOpti
     if ((any_size || !guesses) && !known.contains(problem.text)) report.problems.push_back(problem);
   }
   report.nodes = again.nodes;
+  report.loops_of_assumed_steps = again.loops_of_assumed_steps;
   return report;
 }
 

@@ -83,7 +83,7 @@ std::vector<OpenDim> OpenDims(const std::vector<RawInput>& inputs, const ImportO
 
 std::vector<RawInput> RunTimeInputs(const RawGraph& graph) {
   std::set<std::string> constants;
-  for (const RawTensor& tensor : graph.initializers) constants.insert(tensor.name);
+  for (const RawInitializer& tensor : graph.initializers) constants.insert(tensor.name);
   std::vector<RawInput> inputs;
   std::ranges::copy_if(graph.inputs, std::back_inserter(inputs),
                        [&](const RawInput& input) { return !constants.contains(input.name); });
@@ -100,7 +100,7 @@ class RangeChooser {
       nodes_.emplace(NameOf(node, i), i);
       for (const std::string& output : node.outputs) producers_.emplace(output, i);
     }
-    for (const RawTensor& tensor : model.graph.initializers) constants_.emplace(tensor.name, &tensor);
+    for (const RawInitializer& tensor : model.graph.initializers) constants_.emplace(tensor.name, &tensor);
   }
 
   absl::StatusOr<DimRanges> Run() {
@@ -285,7 +285,7 @@ class RangeChooser {
   std::vector<RawInput> inputs_;
   std::vector<OpenDim> dims_;                        // refer to inputs_
   std::map<std::string, size_t> nodes_, producers_;  // indices of nodes, by name and by output
-  std::map<std::string, const RawTensor*> constants_;
+  std::map<std::string, const RawInitializer*> constants_;
   Choice choice_;
   TriedImport tried_;  // with choice_
   std::optional<Problems> numbered_;

@@ -25,7 +25,7 @@ class NodeGraph {
   explicit NodeGraph(const RawModel& model) : nodes_(model.graph.nodes), reads_(nodes_.size()) {
     std::set<std::string> given;
     for (const RawInput& input : model.graph.inputs) given.insert(input.name);
-    for (const RawTensor& tensor : model.graph.initializers) given.insert(tensor.name);
+    for (const RawInitializer& tensor : model.graph.initializers) given.insert(tensor.name);
     std::set<std::string> undefined;
     const auto order = OrderNodes(nodes_, [&](const std::string& name) { return given.contains(name); }, undefined);
     if (!order.ok()) return;  // the import tells why
@@ -190,7 +190,7 @@ class Divider {
 class Mover {
  public:
   Mover(const RawModel& model, const ImportOptions& options) : model_(model), nodes_(model), options_(options) {
-    for (const RawTensor& tensor : model.graph.initializers) initializers_[tensor.name] = &tensor;
+    for (const RawInitializer& tensor : model.graph.initializers) initializers_[tensor.name] = &tensor;
     for (const RawInput& declared : model.graph.declared) declared_.emplace(declared.name, &declared);
     std::vector<RawInput> inputs;
     for (const RawInput& input : model.graph.inputs) {
@@ -299,7 +299,7 @@ class Mover {
   const RawModel& model_;
   const NodeGraph nodes_;
   const ImportOptions& options_;
-  std::map<std::string, const RawTensor*> initializers_;
+  std::map<std::string, const RawInitializer*> initializers_;
   std::map<std::string, const RawInput*> declared_;
   DimRanges symbols_;
   std::map<size_t, std::vector<ImportProblem>> reasons_;  // per refused node

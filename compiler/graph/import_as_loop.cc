@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/import_as_loop.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -96,10 +98,7 @@ absl::StatusOr<ScanParts> PartsOf(const RawNode& node) {
 }
 
 // Every step gathers the elements of the scanned inputs.
-absl::StatusOr<AsLoop> SpellScan(const RawNode& node, int64_t opset) {
-  if (opset < 9) {
-    return absl::UnimplementedError("Scan of opset 8, with a batch, is not supported; convert the model to opset 9");
-  }
+absl::StatusOr<AsLoop> SpellPlainScan(const RawNode& node) {
   HONE_ASSIGN_OR_RETURN(const ScanParts parts, PartsOf(node));
   HONE_ASSIGN_OR_RETURN(const auto input_axes, ScanList(node, "scan_input_axes", parts.scanned));
   HONE_ASSIGN_OR_RETURN(const auto input_directions, ScanList(node, "scan_input_directions", parts.scanned));
@@ -129,6 +128,43 @@ absl::StatusOr<AsLoop> SpellScan(const RawNode& node, int64_t opset) {
   result.axes.insert(result.axes.end(), output_axes.begin(), output_axes.end());
   for (const int64_t direction : output_directions) result.reversed.push_back(direction != 0);
   return result;
+}
+
+// Scan of opset 8: the first dimension of all inputs and outputs is a batch, and a loop over it contains a scan. Input
+// 0, the lengths in the batch, must be absent.
+absl::StatusOr<AsLoop> SpellBatchedScan(const RawNode& node) {
+  if (node.inputs.size() < 2 || !node.inputs[0].empty()) {
+    return absl::UnimplementedError(
+        "Scan of opset 8 is supported without lengths of the sequences (input 0); convert the model to opset 9");
+  }
+  RawNode inner = node;
+  inner.inputs.erase(inner.inputs.begin());
+  RawWriter before("batch:"), inside("batch:body:");
+  for (std::string& input : inner.inputs) input = inside.Op("Gather", {input, "batch:step"}, {{"axis", int64_t{0}}});
+  if (const auto directions = inner.attributes.find("directions"); directions != inner.attributes.end()) {
+    inner.attributes["scan_input_directions"] = directions->second;
+    inner.attributes.erase(directions);
+  }
+  HONE_ASSIGN_OR_RETURN(const ScanParts parts, PartsOf(inner));
+  inner.outputs.clear();
+  for (size_t i = 0; i < parts.body->outputs.size(); ++i) inner.outputs.push_back(fmt::format("batch:output{}", i));
+  HONE_ASSIGN_OR_RETURN(AsLoop scan, SpellPlainScan(inner));
+  RawGraph body;
+  body.inputs = {{.name = "batch:step"}, {.name = "batch:goes_on"}};
+  body.outputs = inner.outputs;
+  body.outputs.insert(body.outputs.begin(), "batch:goes_on");
+  body.nodes = inside.Take();
+  std::ranges::move(scan.nodes, std::back_inserter(body.nodes));
+  RawNode loop = MakeLoop(node, before.Extent(node.inputs[1], 0), "", std::move(body));
+  loop.outputs = node.outputs;
+  AsLoop result = {before.Take(), true, node.outputs, std::vector<int64_t>(inner.outputs.size(), 0),
+                   std::vector<bool>(inner.outputs.size(), false)};
+  result.nodes.push_back(std::move(loop));
+  return result;
+}
+
+absl::StatusOr<AsLoop> SpellScan(const RawNode& node, int64_t opset) {
+  return opset < 9 ? SpellBatchedScan(node) : SpellPlainScan(node);
 }
 
 // --- NonMaxSuppression.

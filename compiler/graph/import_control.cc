@@ -56,11 +56,11 @@ std::vector<ValueId> NewOutputs(const std::vector<std::string>& names) {
 // The open size of a state's dimension that steps change. It is `first` at the beginning; a step makes `next` out of
 // `current`, which is a number or the same open size with another range.
 ir::OpenSize StateRange(const std::string& name, const ir::Size& first, const ir::Size& current, const ir::Size& next,
-                        int64_t steps_max) {
+                        const LoopForm& form) {
   const int64_t min = std::max<int64_t>(std::min(first.min(), next.min()), 0);
   const int64_t growth = next.max() - current.max();
   if (growth <= 0) return {name, min, std::max(first.max(), next.max())};
-  return {name, min, first.max() + growth * (steps_max < kStepsMax ? steps_max : kUnknownStepsMax)};
+  return {name, min, first.max() + growth * (form.steps_max < kStepsMax ? form.steps_max : form.unknown_steps_max)};
 }
 
 // The shapes of a loop's states while they are sought.
@@ -100,7 +100,7 @@ class StateShapes {
       name = unique_(form_.name + ".size");
       sizes_.push_back(name);
     }
-    const ir::Size wider = ir::Size::Open(StateRange(name, first, extent, next, form_.steps_max));
+    const ir::Size wider = ir::Size::Open(StateRange(name, first, extent, next, form_));
     if (wider == extent) return false;
     extent = wider;
     return true;
@@ -147,9 +147,18 @@ std::vector<std::string> LoopOutputNames(const RawNode& node, const std::string&
 
 void AddCounter(const Graph& graph, const std::string& name, LoopForm& form) {
   const std::optional<ir::Size> known = form.steps == kAbsent ? std::nullopt : SizeOfScalar(graph, form.steps);
-  form.steps_max = form.rows > 0 ? kUnknownStepsMax : kStepsMax;
-  if (known.has_value() && known->max() < kStepsMax) form.steps_max = std::max<int64_t>(known->max(), 0);
+  form.has_unknown_steps = !known.has_value() || known->max() >= kStepsMax;
+  form.steps_max = form.rows > 0 ? form.unknown_steps_max : kStepsMax;
+  if (!form.has_unknown_steps) form.steps_max = std::max<int64_t>(known->max(), 0);
   form.counter = {name, 0, std::max<int64_t>(form.steps_max - 1, 0)};
+}
+
+bool HasAssumedSteps(const Graph& graph, const LoopForm& form, const std::vector<ValueId>& outputs) {
+  if (!form.has_unknown_steps) return false;
+  for (size_t i = 0; i < form.states.size(); ++i) {
+    if (graph.values[outputs[i]].type.shape != graph.values[form.states[i]].type.shape) return true;
+  }
+  return form.rows > 0;
 }
 
 absl::StatusOr<std::vector<ValueId>> AddLoop(Graph& graph, const LoopForm& form, const ImportLoopBody& import_body,

@@ -37,9 +37,6 @@ absl::StatusOr<std::vector<ValueId>> AddIf(Graph& graph, const std::string& name
 std::vector<std::string> LoopOutputNames(const RawNode& node, const std::string& name, size_t outputs,
                                          const NameSource& unique);
 
-// The number of steps for which there is memory if the model does not state the number of steps of a loop.
-inline constexpr int64_t kUnknownStepsMax = 1024;
-
 // A loop before its body is imported.
 struct LoopForm {
   std::string name;
@@ -48,6 +45,8 @@ struct LoopForm {
   size_t rows = 0;                               // outputs that stack rows
   ir::OpenSize counter;                          // the number of the step, in the body
   int64_t steps_max = 0;                         // the most steps there may be
+  int64_t unknown_steps_max = 0;                 // ImportOptions::loop_steps
+  bool has_unknown_steps = false;                // the model does not state how many steps there may be
 };
 
 // Imports the body for states of these types. Its outputs: the condition, the next states, the rows.
@@ -55,6 +54,9 @@ using ImportLoopBody = std::function<absl::StatusOr<ImportedBody>(const std::vec
 
 // Sets the counter of a loop, and for how many steps it is, from its number of steps.
 void AddCounter(const Graph& graph, const std::string& name, LoopForm& form);
+
+// Whether the memory for the outputs of the loop is for form.unknown_steps_max steps.
+bool HasAssumedSteps(const Graph& graph, const LoopForm& form, const std::vector<ValueId>& outputs);
 
 // Finds the shapes of the states, importing the body as often as that takes, and adds a Loop to the graph. Returns its
 // outputs.

@@ -24,7 +24,7 @@ struct ImportGraph {
   Graph graph;
   bool proves_sizes = false;                  // ImportOptions::proves_sizes
   std::set<ValueId> unfolded;                 // constants that Fold has not computed; see there
-  std::map<ValueId, const SmallType*> small;  // constants unpacked from a small type, and what was moved from them
+  std::map<ValueId, const SmallType*> small;  // unpacked elements of a small type
   std::map<ValueId, DeferredRead> late;       // values that become constants only if needed: defaults, and unread data
 
   // Adds the node by AddNode. If that fails, an input that is a large, not yet computed constant may be the reason: the

@@ -83,7 +83,7 @@ absl::Status ImportLog::AddInputProblem(const absl::Status& status, const RawInp
   return status.ok() ? status : Reported();
 }
 
-void ImportLog::AddDataProblem(const RawTensor& tensor) {
+void ImportLog::AddDataProblem(const RawInitializer& tensor) {
   const std::string text(tensor.later.unreadable.message());
   const std::string reason = text.substr(std::min(text.size(), text.find("': ")));  // without the tensor's name
   if (!text.empty() && data_problems_.insert(reason).second) AddProblem(tensor.later.unreadable);
@@ -95,7 +95,7 @@ void ImportLog::WarnOfNode(const std::string& node, const std::string& text) {
 }
 
 void ImportLog::CompareDeclared(const RawInput& declared, const TensorType& type) {
-  if (!declared.type_error.ok()) return;
+  if (!declared.type_error.ok() || declared.small != nullptr) return;
   if (type.dtype != declared.dtype) {
     AddProblem(absl::InvalidArgumentError(
         fmt::format("value '{}' is {}, but the file declares it as {}; correct its declared type", declared.name,
@@ -124,6 +124,7 @@ ImportReport ImportLog::TakeReport() {
     Warn(fmt::format("the shapes that the file declares for {} of its values are ignored, because they are wrong: {}",
                      other_shapes_.size(), other_shapes_.front()));
   }
+  report_.loops_of_assumed_steps.assign(assumed_steps_.begin(), assumed_steps_.end());
   return std::move(report_);
 }
 

@@ -43,11 +43,14 @@ class ImportLog {
   absl::Status AddInputProblem(const absl::Status& status, const RawInput& input, const DimRanges& symbols);
 
   // Adds a problem if the tensor's external data cannot be read: one for each file and reason.
-  void AddDataProblem(const RawTensor& tensor);
+  void AddDataProblem(const RawInitializer& tensor);
 
   void Warn(std::string text) { report_.warnings.push_back(std::move(text)); }
   // Warnings of one text are counted and shown with the first node.
   void WarnOfNode(const std::string& node, const std::string& text);
+
+  // Notes a loop for which there is memory for ImportOptions::loop_steps steps.
+  void NoteAssumedSteps(const std::string& node) { assumed_steps_.insert(node); }
 
   // Warns if inputs have default values, because a weight among them is slower than a constant.
   void WarnOfDefaults(const Graph& graph);
@@ -64,7 +67,8 @@ class ImportLog {
   int64_t place_ = -1;
   std::map<std::string, std::pair<std::string, int64_t>> node_warnings_;  // by text: the first node, and how many
   std::set<std::string> data_problems_;                                   // those that are added, without the tensor
-  std::vector<std::string> other_shapes_;                                 // values whose declared shape is wrong
+  std::set<std::string> assumed_steps_;
+  std::vector<std::string> other_shapes_;  // values whose declared shape is wrong
 };
 
 }  // namespace hone::graph

@@ -32,7 +32,9 @@ std::string_view NameOf(ProblemKind kind) {
 std::string_view AdviceOn(ProblemKind kind) {
   switch (kind) {
     case ProblemKind::kOperator:
-      return "replace the operator by others before the export, or export without the optimizations of another runtime";
+      return "define the operator in a file that --operators names, or replace it by others before the export, or "
+             "export "
+             "without the optimizations of another runtime";
     case ProblemKind::kControlFlow:
       return "fix the condition with --bind if it is an input, or export the model without loops and branches";
     case ProblemKind::kUnknownValue:

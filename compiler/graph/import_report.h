@@ -65,6 +65,8 @@ struct ImportReport {
   std::vector<OpenDimension> open_dimensions;
   // The ranges that the check took for open dimensions, as texts of --shape (ShapeTexts); empty if none was open.
   std::vector<std::string> assumed_shapes;
+  // Nodes whose number of steps the model does not state, so that there is memory for ImportOptions::loop_steps.
+  std::vector<std::string> loops_of_assumed_steps;
   int64_t nodes = 0;  // nodes and constants, those of functions and branches counted once per use
 };
 

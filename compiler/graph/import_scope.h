@@ -50,12 +50,24 @@ struct Context {
   bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };
 
+// Gives the name a value in the scope. InvalidArgument if it has one already, or if it is empty.
+absl::Status Define(const std::string& name, absl::StatusOr<ValueId> id, Scope& scope);
 // Returns per output of the node its name in the node's body; "" for an output that nothing reads.
 absl::StatusOr<std::vector<std::string>> OutputsRead(const RawNode& node, const std::vector<std::string>& of_body);
 // Returns the values of these names; kAbsent for "".
 absl::StatusOr<std::vector<ValueId>> FindAll(const std::vector<std::string>& names, const Scope& scope);
 // The same for the outputs of a body, all of which it must define.
 absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, const Scope& scope);
+
+// Returns the node with references to the calling node's attributes replaced by their values. Only the taken branch of
+// an If has to be readable.
+absl::StatusOr<RawNode> BindAttributes(RawNode node, const Context& context);
+// The attributes that a Node can have: all but graphs.
+std::map<std::string, Attribute> AttributesOf(const RawNode& node);
+// The graph in an attribute of the node.
+absl::StatusOr<const RawGraph*> BodyOf(const RawNode& node, const std::string& name);
+// The same for an If, whose graphs should have no inputs.
+absl::StatusOr<const RawGraph*> BranchOf(const RawNode& node, const std::string& name);
 
 // The opset version of a domain. One that the file does not import has version 1, and ONNX's own the newest, as in ONNX
 // Runtime.

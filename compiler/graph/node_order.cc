@@ -28,7 +28,7 @@ void CollectReads(const RawNode& node, std::set<std::string>& reads) {
       for (const std::string& output : child.outputs) inner.erase(output);
     }
     for (const RawInput& input : (*graph)->inputs) inner.erase(input.name);
-    for (const RawTensor& tensor : (*graph)->initializers) inner.erase(tensor.name);
+    for (const RawInitializer& tensor : (*graph)->initializers) inner.erase(tensor.name);
     reads.insert(inner.begin(), inner.end());
   }
 }

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "compiler/graph/bind_inputs.h"
 #include "compiler/graph/control_flow.h"
+#include "compiler/graph/custom_operators.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/fallback.h"
@@ -21,7 +22,10 @@
 #include "compiler/graph/import_control.h"
 #include "compiler/graph/import_graph.h"
 #include "compiler/graph/import_log.h"
+#include "compiler/graph/import_ports.h"
 #include "compiler/graph/import_scope.h"
+#include "compiler/graph/import_sequence.h"
+#include "compiler/graph/import_small.h"
 #include "compiler/graph/node_form.h"
 #include "compiler/graph/node_order.h"
 #include "compiler/graph/onnx_reader.h"
@@ -35,8 +39,7 @@ namespace {
 
 constexpr int kNestingDepthMax = 64;  // of functions within functions and branches within branches
 constexpr size_t kImportedNodesMax =
-    1'000'000;                             // nodes of a function count once per call, so nested calls multiply them
-constexpr int64_t kIrWithDefaultsMin = 4;  // before, ONNX required every initializer to be listed as an input
+    1'000'000;  // nodes of a function count once per call, so nested calls multiply them
 // Interpreter steps for all large constants together whose values an operator needs at import.
 constexpr int64_t kNeededFoldStepsTotalMax = int64_t{1} << 27;
 
@@ -46,6 +49,8 @@ class Importer {
 
   // Returns the graph, or RefusalOf all problems. report() is set in both cases.
   absl::StatusOr<Graph> Run(const ImportOptions& options) {
+    operators_ = options.operators;
+    loop_steps_ = options.loop_steps;
     const absl::Status imported = ImportModel(options);
     log_.AddProblem(imported);
     report_ = log_.TakeReport();
@@ -73,39 +78,20 @@ class Importer {
         bound.insert(input.name);
       }
     }
-    const std::set<std::string> defaulted = DefaultedInputs(options, bound);
+    const std::set<std::string> defaulted = DefaultedInputs(model_, options, bound);
     bound.insert(defaulted.begin(), defaulted.end());
     HONE_RETURN_IF_ERROR(AddInitializers(model_.graph, scope, bound));
-    HONE_RETURN_IF_ERROR(AddInputs(options, defaulted, scope));
+    ImportPorts ports(model_.graph, options, *at_, log_, sequences_, NewNames());
+    HONE_ASSIGN_OR_RETURN(symbols_, ports.AddInputs(defaulted, scope));
     if (!opset.ok()) MarkReported(scope);  // the meaning of the nodes is unknown
     HONE_RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, model_.graph.outputs, {model_.opsets}, scope));
-    std::set<std::string> seen;
-    for (const std::string& name : model_.graph.outputs) {
-      log_.AddProblem(AddOutput(name, scope, seen));
-    }
+    ports.AddOutputs(scope);
     for (const RawInput& declared : model_.graph.declared) {
       const auto value = scope.values.find(declared.name);
-      const bool known = value != scope.values.end() && value->second.ok() && *value->second != kAbsent;
+      const bool known = value != scope.values.end() && value->second.ok() && *value->second >= 0;
       if (known) log_.CompareDeclared(declared, at_->graph.values[*value->second].type);
     }
     log_.WarnOfDefaults(at_->graph);
-    return absl::OkStatus();
-  }
-
-  absl::Status AddOutput(const std::string& name, const Scope& scope, std::set<std::string>& seen) {
-    HONE_ASSIGN_OR_RETURN(const ValueId id, scope.Find(name));
-    if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
-    if (const auto small = at_->small.find(id); small != at_->small.end()) {
-      return SmallTypeError(fmt::format("output '{}'", name), *small->second);
-    }
-    if (!seen.insert(name).second) {
-      return absl::InvalidArgumentError(
-          fmt::format("the model lists output '{}' twice; remove one entry, or give it a second name with an "
-                      "Identity node",
-                      name));
-    }
-    at_->graph.outputs.push_back(id);
-    at_->graph.output_names.push_back(name);
     return absl::OkStatus();
   }
 
@@ -135,13 +121,6 @@ class Importer {
                     kImportedNodesMax));
   }
 
-  absl::Status Define(const std::string& name, absl::StatusOr<ValueId> id, Scope& scope) {
-    if (name.empty() || !scope.values.emplace(name, std::move(id)).second) {
-      return absl::InvalidArgumentError(fmt::format("value '{}' is defined twice or has no name", name));
-    }
-    return absl::OkStatus();
-  }
-
   ValueId AddNamed(const std::string& name, TensorType type, TensorData data) {
     const ValueId id = AddValue(at_->graph, name, std::move(type), std::move(data));
     at_->graph.values[id].name = UniqueName(name);
@@ -149,7 +128,7 @@ class Importer {
   }
 
   // Returns true if the scope already has this tensor, under its name and with the same bytes.
-  bool Repeats(const RawTensor& tensor, const Scope& scope) const {
+  bool Repeats(const RawInitializer& tensor, const Scope& scope) const {
     const auto known = scope.values.find(tensor.name);
     if (known == scope.values.end() || !known->second.ok() || !tensor.constant.ok()) return false;
     const Value& value = at_->graph.values[*known->second];
@@ -159,7 +138,7 @@ class Importer {
 
   absl::Status AddInitializers(const RawGraph& graph, Scope& scope, const std::set<std::string>& replaced = {}) {
     HONE_RETURN_IF_ERROR(Count(graph.initializers.size()));
-    for (const RawTensor& tensor : graph.initializers) {
+    for (const RawInitializer& tensor : graph.initializers) {
       if (replaced.contains(tensor.name) || Repeats(tensor, scope)) continue;
       absl::StatusOr<ValueId> id = kAbsent;
       if (tensor.constant.ok()) {
@@ -173,56 +152,6 @@ class Importer {
       HONE_RETURN_IF_ERROR(Define(tensor.name, std::move(id), scope));
     }
     return absl::OkStatus();
-  }
-
-  // The inputs that need not be set at run time: those with an initializer of their name, which is their default, and
-  // without a bound value.
-  std::set<std::string> DefaultedInputs(const ImportOptions& options, const std::set<std::string>& bound) const {
-    std::set<std::string> names;
-    if (options.defaults_are_constants || model_.ir_version < kIrWithDefaultsMin) return names;
-    std::set<std::string> initializers;
-    for (const RawTensor& tensor : model_.graph.initializers) {
-      if (tensor.constant.ok()) initializers.insert(tensor.name);
-    }
-    for (const RawInput& input : model_.graph.inputs) {
-      if (initializers.contains(input.name) && !bound.contains(input.name)) names.insert(input.name);
-    }
-    return names;
-  }
-
-  absl::Status AddInputs(const ImportOptions& options, const std::set<std::string>& defaulted, Scope& scope) {
-    std::vector<RawInput> inputs;  // without those that are constants
-    for (const RawInput& input : model_.graph.inputs) {
-      if (!scope.values.contains(input.name)) inputs.push_back(input);
-    }
-    HONE_ASSIGN_OR_RETURN(symbols_, BindSymbols(inputs, options));
-    for (const RawInput& input : inputs) {
-      absl::StatusOr<ValueId> id = defaulted.contains(input.name) ? AddDefaulted(input) : AddInput(input, options);
-      if (!id.ok()) id = log_.AddInputProblem(id.status(), input, symbols_);
-      HONE_RETURN_IF_ERROR(Define(input.name, std::move(id), scope));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<ValueId> AddInput(const RawInput& input, const ImportOptions& options) {
-    HONE_ASSIGN_OR_RETURN(TensorType type, BindInputType(input, symbols_, options));
-    DeclareSizes(at_->graph, type.shape);
-    HONE_ASSIGN_OR_RETURN(TensorData value, BindInputValue(input, type, options));
-    const bool is_input = value == nullptr;
-    const ValueId id = AddNamed(input.name, std::move(type), std::move(value));
-    if (is_input) at_->graph.inputs.push_back(id);
-    return id;
-  }
-
-  // An input whose default decides a shape becomes a constant when that shape is needed; see ImportGraph::FoldValue.
-  absl::StatusOr<ValueId> AddDefaulted(const RawInput& input) {
-    const auto tensor = std::ranges::find(model_.graph.initializers, input.name, &RawTensor::name);
-    const ValueId id = AddNamed(input.name, tensor->constant->type, nullptr);
-    const TensorData data = tensor->constant->data;
-    at_->graph.inputs.push_back(id);
-    at_->graph.defaults[id] = data;
-    at_->late[id] = tensor->later.read ? tensor->later.read : DeferredRead([data] { return data; });
-    return id;
   }
 
   // Imports those nodes on which `outputs` depend. Unused nodes may be invalid. A value that only branches read is an
@@ -291,16 +220,20 @@ class Importer {
     if (raw.part != nullptr) return Named(ImportPart(raw, scope), raw, index);
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
-    if (auto function = model_.functions.find({node->domain, node->op, node->overload});
-        function != model_.functions.end()) {
-      if (context.IsInside(function->second)) {
+    if (const auto* expressions = FindExpressions(*node)) {
+      return Named(ImportExpression(*node, *expressions, index, scope), raw, index);
+    }
+    if (const RawFunction* function = FindFunction(*node)) {
+      if (context.IsInside(*function)) {
         return absl::InvalidArgumentError(
             fmt::format("{}: the function calls itself; export the model without recursion", Describe(raw, index)));
       }
-      absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, function->second, context, scope);
+      absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, *function, context, scope);
       return outputs.ok() ? outputs : AddContext(outputs.status(), "in function " + node->op);
     }
     if (node->domain.empty() && node->op == "Constant") return Named(ImportConstant(*node), raw, index);
+    HONE_ASSIGN_OR_RETURN(const bool on_sequences, IsOnSequences(*node, scope));
+    if (on_sequences) return Named(ImportOnSequences(*node, index, context, scope), raw, index);
     const bool as_loop = SpelledAsLoop(*node, scope) != nullptr;
     if (as_loop) HONE_RETURN_IF_ERROR(CheckOperator(*node, index, context));
     if (as_loop || IsRawControlFlow(*node)) {
@@ -329,6 +262,23 @@ class Importer {
     return node.outputs;
   }
 
+  // The definition of the node's operator by a function: by a file of operators, or else by the model. Null: none.
+  const RawFunction* FindFunction(const RawNode& node) const {
+    const FunctionKey key(node.domain, node.op, node.overload);
+    for (const auto* functions : {operators_ ? &operators_->functions : nullptr, &model_.functions}) {
+      if (functions == nullptr) continue;
+      if (const auto found = functions->find(key); found != functions->end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  // The definitions of the node's operator by tensor expressions; null if there are none.
+  const std::vector<OperatorExpression>* FindExpressions(const RawNode& node) const {
+    if (operators_ == nullptr) return nullptr;
+    const auto found = operators_->expressions.find({node.domain, node.op});
+    return found == operators_->expressions.end() ? nullptr : &found->second;
+  }
+
   static absl::StatusOr<std::vector<ValueId>> Named(absl::StatusOr<std::vector<ValueId>> result, const RawNode& node,
                                                     size_t index) {
     return result.ok() ? std::move(result) : AddContext(result.status(), Describe(node, index));
@@ -355,9 +305,10 @@ class Importer {
                                       ": domain 'hone' is internal to Hone; use operators of ONNX instead");
     }
     if (!HasMeaning(node, context.opsets)) {
-      return absl::UnimplementedError(fmt::format("node '{}' ({}{}{}): the operator is not supported",
-                                                  NameOf(node, index), node.domain, node.domain.empty() ? "" : ".",
-                                                  node.op));
+      return absl::UnimplementedError(
+          fmt::format("node '{}' ({}{}{}): the operator is not supported; "
+                      "--operators FILE can define it",
+                      NameOf(node, index), node.domain, node.domain.empty() ? "" : ".", node.op));
     }
     const int64_t opset = OpsetOf(node.domain, context.opsets);
     std::vector<std::string> warnings;
@@ -385,39 +336,12 @@ class Importer {
   }
 
   void CheckInBody(RawNode node, size_t index, const Context& context) {
-    if (model_.functions.contains({node.domain, node.op, node.overload})) return;
+    if (FindFunction(node) != nullptr || FindExpressions(node) != nullptr) return;
     if (node.domain.empty() && node.op == "Constant") return;
     if (IsRawControlFlow(node)) return CheckBodies(node, index, context);
     const bool refers = std::ranges::any_of(node.attributes, [](const auto& a) { return !a.second.reference.empty(); });
     const absl::Status status = refers ? absl::OkStatus() : CheckOperator(node, index, context);
     AddNodeProblem(status, node, index, context).IgnoreError();
-  }
-
-  // Returns the node with references to the calling node's attributes replaced by their values. Only the taken branch
-  // of an If has to be readable.
-  static absl::StatusOr<RawNode> BindAttributes(RawNode node, const Context& context) {
-    const bool branches = node.domain.empty() && node.op == "If";
-    for (auto it = node.attributes.begin(); it != node.attributes.end();) {
-      const std::string reference = it->second.reference;
-      if (reference.empty()) {
-        const auto* unread = std::get_if<absl::Status>(&it->second.value);
-        if (unread != nullptr && !branches) return *unread;
-        ++it;
-        continue;
-      }
-      if (context.call_attributes == nullptr) {
-        return absl::InvalidArgumentError(
-            fmt::format("attribute '{}' refers to '{}' outside a function", it->first, reference));
-      }
-      auto value = context.call_attributes->find(reference);
-      if (value == context.call_attributes->end()) {
-        it = node.attributes.erase(it);
-        continue;
-      }
-      it->second = value->second;
-      it->second.reference.clear();  // visit it again, as an attribute of the node itself
-    }
-    return node;
   }
 
   absl::StatusOr<std::vector<ValueId>> Inline(const RawNode& call, const RawFunction& function, const Context& context,
@@ -443,27 +367,6 @@ class Importer {
   }
 
   // --- Control flow. These set saw_body_ once they import a body, which reports the problems inside it.
-
-  // The graph in an attribute of the node.
-  static absl::StatusOr<const RawGraph*> BodyOf(const RawNode& node, const std::string& name) {
-    const auto it = node.attributes.find(name);
-    if (it != node.attributes.end()) {
-      if (const auto* unread = std::get_if<absl::Status>(&it->second.value)) return *unread;
-    }
-    const auto* body =
-        it == node.attributes.end() ? nullptr : std::get_if<std::shared_ptr<const RawGraph>>(&it->second.value);
-    if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError(name + " is missing");
-    return body->get();
-  }
-
-  // The same for an If, whose graphs should have no inputs.
-  static absl::StatusOr<const RawGraph*> BranchOf(const RawNode& node, const std::string& name) {
-    HONE_ASSIGN_OR_RETURN(const RawGraph* const body, BodyOf(node, name));
-    for (const RawInput& input : body->inputs) {
-      HONE_RETURN_IF_ERROR(Annotate(input.type_error, fmt::format("input '{}'", input.name)));
-    }
-    return body;
-  }
 
   Context InsideOf(const RawNode& node, size_t index, const Context& context) const {
     return {context.opsets,    context.call_attributes,
@@ -535,6 +438,7 @@ class Importer {
     scope.capture = [&](ValueId id) -> ValueId {
       const auto [known, added] = captured.emplace(id, kAbsent);
       if (!added) return known->second;
+      if (Sequences::Is(id)) return known->second = sequences_.Map(id, scope.capture);
       known->second = inside.Capture(outside, id, UniqueName(outside.graph.values[id].name), needed_steps_left_);
       const Value& value = inside.graph.values[known->second];
       if (value.data == nullptr && value.elements == nullptr) {
@@ -558,7 +462,20 @@ class Importer {
     HONE_RETURN_IF_ERROR(AddInitializers(body, scope));
     HONE_RETURN_IF_ERROR(ImportNodes(body.nodes, outputs, inner, scope));
     HONE_ASSIGN_OR_RETURN(at_->graph.outputs, FindOutputs(outputs, scope));
+    HONE_RETURN_IF_ERROR(CheckNotSmall(at_->graph.outputs, "a result of its body"));
+    if (std::ranges::any_of(at_->graph.outputs, Sequences::Is)) {
+      return absl::UnimplementedError("a run decides its course, and a result of its body is a sequence");
+    }
     for (const std::string& name : outputs) at_->graph.output_names.push_back(name);
+    return absl::OkStatus();
+  }
+
+  // What passes between the graphs of a node must not be of a small type, because only its bytes would pass.
+  absl::Status CheckNotSmall(const std::vector<ValueId>& values, std::string_view what) const {
+    for (const ValueId value : values) {
+      const auto small = at_->small.find(value);
+      if (small != at_->small.end()) return SmallTypeError(what, *small->second);
+    }
     return absl::OkStatus();
   }
 
@@ -589,10 +506,15 @@ class Importer {
     if (body->inputs.size() != states + 2 || body->outputs.size() < states + 1) {
       return absl::InvalidArgumentError("its body does not have the inputs and outputs of the loop");
     }
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> firsts,
+                          FindAll({node.inputs.end() - static_cast<std::ptrdiff_t>(states), node.inputs.end()}, outer));
+    if (std::ranges::any_of(firsts, Sequences::Is)) return ImportLoopOnSequences(node, index, context, outer, *body);
     LoopForm form{.name = UniqueName(NameOf(node, index)), .rows = body->outputs.size() - 1 - states};
     HONE_ASSIGN_OR_RETURN(form.steps, ScalarInput(node, 0, ir::DType::kInt64, outer));
     HONE_ASSIGN_OR_RETURN(form.condition, ScalarInput(node, 1, ir::DType::kBool, outer));
-    HONE_ASSIGN_OR_RETURN(form.states, FindAll({node.inputs.begin() + 2, node.inputs.end()}, outer));
+    form.states = firsts;
+    form.unknown_steps_max = loop_steps_;
+    HONE_RETURN_IF_ERROR(CheckNotSmall(form.states, "a state"));
     AddCounter(at_->graph, UniqueName(form.name + ".step"), form);
     const Context inner = InsideOf(node, index, context);
     const auto import_body = [&](const std::vector<TensorType>& types) {
@@ -606,6 +528,7 @@ class Importer {
     };
     const auto names = LoopOutputNames(node, form.name, states + form.rows, NewNames());
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddLoop(at_->graph, form, import_body, names, NewNames()));
+    if (HasAssumedSteps(at_->graph, form, outputs)) log_.NoteAssumedSteps(context.where + Describe(node, index));
     return PresentOutputs(node, std::move(outputs));
   }
 
@@ -631,8 +554,64 @@ class Importer {
 
   SpellAsLoop SpelledAsLoop(const RawNode& node, const Scope& scope) const {
     const absl::StatusOr<ValueId> first = node.inputs.empty() ? kAbsent : scope.Find(node.inputs[0]);
-    const bool is_known = first.ok() && *first != kAbsent;
+    const bool is_known = first.ok() && *first >= 0;
     return FindAsLoop(node, is_known ? &at_->graph.values[*first].type : nullptr);
+  }
+
+  // Whether the node is about sequences. Unimplemented if it reads one and is not: only a Loop carries them.
+  absl::StatusOr<bool> IsOnSequences(const RawNode& node, const Scope& scope) const {
+    std::vector<ValueId> inputs;
+    for (const std::string& name : node.inputs) {
+      const absl::StatusOr<ValueId> id = name.empty() ? kAbsent : scope.Find(name);
+      inputs.push_back(id.ok() ? *id : kAbsent);
+    }
+    if (Sequences::Handles(node, inputs)) return true;
+    const size_t plain = node.domain.empty() && node.op == "Loop" ? std::min<size_t>(2, inputs.size()) : inputs.size();
+    for (size_t i = 0; i < plain; ++i) {
+      if (Sequences::Is(inputs[i])) {
+        return absl::UnimplementedError(fmt::format("input {} of {} is a sequence or optional value", i, node.op));
+      }
+    }
+    return false;
+  }
+
+  // Imports bodies of the node in its place, with values for their inputs.
+  InlineBody InlineBodies(const RawNode& node, size_t index, const Context& context, const Scope& outer) {
+    const Context inner = InsideOf(node, index, context);
+    return [this, inner, &outer](const RawGraph& body,
+                                 const std::vector<ValueId>& inputs) -> absl::StatusOr<std::vector<ValueId>> {
+      if (body.inputs.size() != inputs.size()) return absl::InvalidArgumentError("its body has other inputs than it");
+      Scope scope{.outer = &outer, .values = {}};
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        HONE_RETURN_IF_ERROR(Define(body.inputs[i].name, inputs[i], scope));
+      }
+      HONE_RETURN_IF_ERROR(AddInitializers(body, scope));
+      HONE_RETURN_IF_ERROR(ImportNodes(body.nodes, body.outputs, inner, scope));
+      return FindOutputs(body.outputs, scope);
+    };
+  }
+
+  absl::StatusOr<std::vector<ValueId>> ImportOnSequences(const RawNode& node, size_t index, const Context& context,
+                                                         const Scope& scope) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> inputs, FindAll(node.inputs, scope));
+    return sequences_.Import(node, inputs, *at_, needed_steps_left_, InlineBodies(node, index, context, scope));
+  }
+
+  // A Loop with sequences among its states.
+  absl::StatusOr<std::vector<ValueId>> ImportLoopOnSequences(const RawNode& node, size_t index, const Context& context,
+                                                             const Scope& outer, const RawGraph& body) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> inputs, FindAll(node.inputs, outer));
+    HONE_ASSIGN_OR_RETURN(auto unrolled, sequences_.Unroll(node, body, inputs, *at_, needed_steps_left_,
+                                                           InlineBodies(node, index, context, outer)));
+    if (unrolled.has_value()) return *std::move(unrolled);
+    HONE_ASSIGN_OR_RETURN(const StackedLoop stacked, StackStates(node, body, inputs, sequences_));
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made, ImportLoop(stacked.loop, index, context, outer));
+    std::vector<ValueId> outputs;
+    for (const StackedLoop::Output& output : stacked.outputs) {
+      const ValueId value = made[output.index];
+      outputs.push_back(output.is_stacked && value != kAbsent ? sequences_.Add({.stacked = value}) : value);
+    }
+    return outputs;
   }
 
   // An operator that is imported as nodes with a Loop.
@@ -687,11 +666,12 @@ class Importer {
       if (attribute.small != nullptr) {
         return Named(SmallTypeError(fmt::format("attribute '{}'", name), *attribute.small), raw, index);
       }
-      std::visit(
-          [&]<typename T>(const T& value) {
-            if constexpr (std::is_constructible_v<Attribute, T>) node.attributes[name] = value;
-          },
-          attribute.value);
+    }
+    node.attributes = AttributesOf(raw);
+    if (const SmallType* made = SmallTypeMadeBy(*at_, node)) {
+      const absl::StatusOr<ValueId> value = AddMakerOfSmall(*at_, *made, node);
+      if (!value.ok()) return Named(value.status(), raw, index);
+      return std::vector<ValueId>{*value};
     }
     const absl::StatusOr<const SmallType*> small = SmallTypeOfResults(node);
     if (!small.ok()) return Named(small.status(), raw, index);
@@ -725,6 +705,25 @@ class Importer {
     return type;
   }
 
+  // Adds the node with the meaning of the first expression that fits its inputs.
+  absl::StatusOr<std::vector<ValueId>> ImportExpression(const RawNode& raw,
+                                                        const std::vector<OperatorExpression>& expressions,
+                                                        size_t index, const Scope& scope) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> inputs, FindAll(raw.inputs, scope));
+    HONE_RETURN_IF_ERROR(CheckNotSmall(inputs, "an input"));
+    HONE_ASSIGN_OR_RETURN(Node node,
+                          ExpressionNode(at_->graph, inputs, AttributesOf(raw), raw.outputs.size(), expressions));
+    node.name = NameOf(raw, index);
+    std::vector<std::string> names;
+    for (const std::string& name : raw.outputs) {
+      node.outputs.push_back(name.empty() ? kAbsent : kNewValue);
+      names.push_back(name.empty() ? "" : UniqueName(name));
+    }
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, at_->AddOperator(node, names, needed_steps_left_));
+    HONE_RETURN_IF_ERROR(at_->Fold());
+    return outputs;
+  }
+
   // Writes the operators that the row replaces the node by. A value that they make gets the name of the output.
   absl::StatusOr<std::vector<ValueId>> Decompose(const decompose::Row& row, const Node& node,
                                                  const std::vector<std::string>& names) {
@@ -749,12 +748,15 @@ class Importer {
 
   const RawModel& model_;
   const ImportOptions* options_ = nullptr;
-  DimRanges symbols_;  // of the inputs' open dimensions
+  DimRanges symbols_;                                 // of the inputs' open dimensions
+  std::shared_ptr<const CustomOperators> operators_;  // null: none
   ImportGraph model_graph_;
   ImportGraph* at_ = &model_graph_;  // the graph to which nodes are added: the model's, or one inside a node
   std::map<std::string, int64_t> last_numbers_;  // per used name: the last number that UniqueName appended to it
   size_t imported_ = 0;
-  bool saw_body_ = false;  // whether the last node of control flow imported a body
+  bool saw_body_ = false;   // whether the last node of control flow imported a body
+  int64_t loop_steps_ = 0;  // ImportOptions::loop_steps
+  Sequences sequences_;
   ImportLog log_;
   ImportReport report_;                                   // set when Run ends
   int64_t needed_steps_left_ = kNeededFoldStepsTotalMax;  // budget of ImportGraph::FoldValue

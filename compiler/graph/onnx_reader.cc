@@ -388,20 +388,16 @@ bool IsUnnamed(std::string_view symbol) {
   return symbol.starts_with("unk__") || symbol.starts_with("-");  // unk__7 of tf2onnx, and -1
 }
 
-RawInput ReadInput(const onnx::ValueInfoProto& proto) {
-  RawInput input{.name = proto.name(), .shape = {}, .type_error = {}};
-  if (!proto.type().has_tensor_type()) {
-    input.type_error = absl::UnimplementedError("only tensors are supported");
-    return input;
-  }
-  const onnx::TypeProto::Tensor& type = proto.type().tensor_type();
-  const absl::StatusOr<ir::DType> dtype = ToDType(type.elem_type());
+// Sets what the type of a tensor says.
+void ReadTensorType(const onnx::TypeProto::Tensor& type, RawInput& input) {
+  input.small = FindSmallType(type.elem_type());
+  const absl::StatusOr<ir::DType> dtype = input.small != nullptr ? ir::DType::kUInt8 : ToDType(type.elem_type());
   if (!dtype.ok()) {
     input.type_error = dtype.status();
-    return input;
+    return;
   }
   input.dtype = *dtype;
-  if (!type.has_shape()) return input;
+  if (!type.has_shape()) return;
   input.shape.emplace();
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
     RawDimension dimension{.extent = {}, .symbol = IsUnnamed(dim.dim_param()) ? "" : dim.dim_param()};
@@ -410,6 +406,32 @@ RawInput ReadInput(const onnx::ValueInfoProto& proto) {
     if (dim.has_dim_value() && dim.dim_value() >= 0) dimension.extent = dim.dim_value();
     input.shape->push_back(std::move(dimension));
   }
+}
+
+RawInput ReadInput(const onnx::ValueInfoProto& proto) {
+  using Container = RawInput::Container;
+  RawInput input{.name = proto.name(), .shape = {}, .type_error = {}};
+  const onnx::TypeProto* type = &proto.type();
+  if (type->has_optional_type()) {
+    input.container = Container::kOptional;
+    type = &type->optional_type().elem_type();
+  }
+  if (type->has_sequence_type()) {
+    input.container = input.container == Container::kOptional ? Container::kOptionalSequence : Container::kSequence;
+    type = &type->sequence_type().elem_type();
+  }
+  if (type->has_tensor_type()) {
+    ReadTensorType(type->tensor_type(), input);
+  } else {
+    input.type_error = absl::UnimplementedError("only tensors are supported");
+  }
+  if (input.container == Container::kNone || !input.type_error.ok()) return input;
+  input.type_error = absl::UnimplementedError(
+      input.IsSequence()
+          ? fmt::format("it is a sequence, whose number of elements must be known; give their shapes with "
+                        "--shape {0}.0=2,3 --shape {0}.1=2,3 and so on, or --shape {0}= if it is empty",
+                        input.name)
+          : fmt::format("it is optional; give its shape with --shape {}=2,3 if it is present", input.name));
   return input;
 }
 
@@ -464,6 +486,23 @@ absl::StatusOr<RawFunction> ReadFunction(onnx::FunctionProto& proto, const Exter
   return function;
 }
 
+absl::StatusOr<std::map<FunctionKey, RawFunction>> ReadFunctionsOf(onnx::ModelProto& proto,
+                                                                   const ExternalData& external) {
+  std::map<FunctionKey, RawFunction> functions;
+  constexpr int kOverloadField = 13;
+  for (onnx::FunctionProto& function : *proto.mutable_functions()) {
+    absl::StatusOr<RawFunction> raw = ReadFunction(function, external);
+    if (!raw.ok()) return Annotate(raw.status(), fmt::format("function '{}'", function.name()));
+    const FunctionKey key(NormalizeDomain(function.domain()), function.name(),
+                          ReadOverload(function.unknown_fields(), kOverloadField));
+    if (!functions.emplace(key, *std::move(raw)).second) {
+      return absl::InvalidArgumentError(
+          fmt::format("function '{}' is defined twice; give each a name or an overload of its own", function.name()));
+    }
+  }
+  return functions;
+}
+
 absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& external) {
   if (!proto.has_graph() || proto.graph().output_size() == 0) {
     return absl::InvalidArgumentError("this is not an ONNX model: it has no graph with outputs");
@@ -475,18 +514,12 @@ absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& 
   if (model.opsets.empty() && model.ir_version > 0 && model.ir_version < kFirstIrWithOpsets) model.opsets[""] = 1;
   if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not state its opset; export it again");
   HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(*proto.mutable_graph(), external));
-  constexpr int kOverloadField = 13;
-  for (onnx::FunctionProto& function : *proto.mutable_functions()) {
-    if (external.options.keeps_sources) model.function_sources.push_back(function.SerializeAsString());
-    absl::StatusOr<RawFunction> raw = ReadFunction(function, external);
-    if (!raw.ok()) return Annotate(raw.status(), fmt::format("function '{}'", function.name()));
-    const std::tuple key(NormalizeDomain(function.domain()), function.name(),
-                         ReadOverload(function.unknown_fields(), kOverloadField));
-    if (!model.functions.emplace(key, *std::move(raw)).second) {
-      return absl::InvalidArgumentError(
-          fmt::format("function '{}' is defined twice; give each a name or an overload of its own", function.name()));
+  if (external.options.keeps_sources) {
+    for (const onnx::FunctionProto& function : proto.functions()) {
+      model.function_sources.push_back(function.SerializeAsString());
     }
   }
+  HONE_ASSIGN_OR_RETURN(model.functions, ReadFunctionsOf(proto, external));
   return model;
 }
 
@@ -526,6 +559,23 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadOptions
   const std::string linked_folder = fs::weakly_canonical(path, error).parent_path().string();
   absl::StatusOr<RawModel> model = ReadModel(proto, {folder, options, linked_folder});
   return model.ok() ? std::move(model) : Annotate(model.status(), path);
+}
+
+absl::StatusOr<std::map<FunctionKey, RawFunction>> ReadFunctions(std::string_view bytes) {
+  if (bytes.size() > kModelFileBytesMax) return TooLarge();
+  onnx::ModelProto proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError(
+        "the file is neither an ONNX model nor a text that begins with the word operator; see "
+        "docs/howto/define-an-operator.md");
+  }
+  if (proto.functions_size() == 0) {
+    return absl::InvalidArgumentError("the ONNX model has no local functions, so it defines no operator");
+  }
+  const std::string no_folder;
+  return ReadFunctionsOf(proto, {no_folder, {.may_read = [](const std::string&) {
+                                   return absl::InvalidArgumentError("a function must not use external data");
+                                 }}});
 }
 
 }  // namespace hone::graph

@@ -60,7 +60,7 @@ struct DeferredData {
 
 // An initializer. An unsupported kind of tensor is stored as an Unimplemented status, so that it is an error only if it
 // is used. Damaged data is an error of the reader at once.
-struct RawTensor {
+struct RawInitializer {
   std::string name;
   absl::StatusOr<Constant> constant;  // its data is null if `later.read` is set
   DeferredData later;                 // set if ReadOptions leaves the data in its file
@@ -77,15 +77,22 @@ struct RawDimension {
 
 // An input, or the declared type of another value.
 struct RawInput {
+  // What a value that is no tensor consists of; dtype and shape are those of its tensors then, and type_error says that
+  // it is no tensor.
+  enum class Container : uint8_t { kNone, kSequence, kOptional, kOptionalSequence };
+
   std::string name;
   ir::DType dtype = ir::DType::kFloat32;  // meaningless unless type_error is OK
   std::optional<std::vector<RawDimension>> shape;
-  absl::Status type_error;  // Unimplemented: not a tensor, or of an unsupported element type
+  absl::Status type_error;           // Unimplemented: not a tensor, or of an unsupported element type
+  const SmallType* small = nullptr;  // the type in the file if it is a small one; dtype is that of its bytes then, u8
+  Container container = Container::kNone;
+  bool IsSequence() const { return container == Container::kSequence || container == Container::kOptionalSequence; }
 };
 
 struct RawGraph {
   std::vector<RawNode> nodes;
-  std::vector<RawTensor> initializers;
+  std::vector<RawInitializer> initializers;
   std::vector<RawInput> inputs;
   std::vector<std::string> outputs;
   std::vector<RawInput> declared;  // the types that the file states for outputs and other values, if it states any
@@ -98,10 +105,12 @@ struct RawFunction {
   std::map<std::string, int64_t> opsets;  // by domain
 };
 
+using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
+
 struct RawModel {
   int64_t ir_version = 0;
-  std::map<std::string, int64_t> opsets;                                               // by domain
-  std::map<std::tuple<std::string, std::string, std::string>, RawFunction> functions;  // keys: domain, name, overload
+  std::map<std::string, int64_t> opsets;  // by domain
+  std::map<FunctionKey, RawFunction> functions;
   RawGraph graph;
   std::vector<std::string> function_sources;  // the bytes of the functions in the file, if ReadOptions::keeps_sources
 };
@@ -128,6 +137,10 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadOptions
 // The same for a model in memory. External data must lie in `folder`; no path out of it is followed.
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder,
                                        const ReadOptions& options = {});
+
+// The local functions of a model in memory, whose graph is not read and may be missing. InvalidArgument if it has none,
+// or if the bytes are no model. A tensor in a function must not be external.
+absl::StatusOr<std::map<FunctionKey, RawFunction>> ReadFunctions(std::string_view bytes);
 
 }  // namespace hone::graph
 

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -101,7 +102,12 @@ std::string Print(const DimRange& range);  // "128", "1..512", "224..640:32"
 // By the name of the dimension: the file's, or INPUT.INDEX if the file has none.
 using DimRanges = std::map<std::string, DimRange>;
 
+struct CustomOperators;
+
 struct ImportOptions {
+  // Operators that files beside the model define; they take precedence over those of the model and of Hone. May be
+  // null.
+  std::shared_ptr<const CustomOperators> operators;
   // Shapes of inputs with symbolic dimensions, by input name. A dimension with several values becomes an open size.
   std::map<std::string, std::vector<DimRange>> shapes;
   // The same for dimensions of inputs that `shapes` does not have. A name that a shape decides is not looked up here.
@@ -122,6 +128,9 @@ struct ImportOptions {
   // True: nodes that Hone cannot compile become parts that ONNX Runtime computes (Plan::foreign), and nodes that
   // depend on a value of theirs whose shape the file does not state join them. False: they are errors.
   bool fallback = false;
+  // The most steps of a loop whose number of steps the model does not state, if memory depends on it: the loop stacks
+  // rows, or a state grows. A run that needs more fails.
+  int64_t loop_steps = 1024;
   // Called with each warning of a successful import: the file violates the specification, but its meaning is certain.
   // If empty, warnings are dropped.
   std::function<void(const std::string& text)> warn;

@@ -14,6 +14,7 @@
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/ir/whole_form.h"
 
 namespace hone::graph {
 namespace {
@@ -195,10 +196,37 @@ absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node) {
   return true;
 }
 
+std::optional<ValueEnds> ValuesAtEnds(const ir::Expr& element, std::span<const ir::OpenSize> symbols) {
+  constexpr size_t kSizesMax = 8;
+  std::vector<ir::OpenSize> used;
+  for (const ir::OpenSize& symbol : symbols) {
+    if (ir::UsesVar(element, symbol.name)) used.push_back(symbol);
+  }
+  if (used.size() > kSizesMax || !ir::IsInt(element.type().dtype)) return std::nullopt;
+  std::optional<ValueEnds> ends;
+  for (size_t corner = 0; corner < size_t{1} << used.size(); ++corner) {
+    ir::VarMap values;
+    for (size_t i = 0; i < used.size(); ++i) {
+      values[used[i].name] = ir::Expr((corner >> i & 1) != 0 ? used[i].max : used[i].min);
+    }
+    const ir::Expr value = Evaluated(ir::Substitute(element, values));
+    const auto* number = value.defined() ? value.As<ir::IntImm>() : nullptr;
+    if (number == nullptr) return std::nullopt;
+    if (!ends.has_value()) ends = ValueEnds{number->value, number->value};
+    ends->smallest = std::min(ends->smallest, number->value);
+    ends->largest = std::max(ends->largest, number->value);
+  }
+  return ends;
+}
+
 std::optional<ir::Shape> SizesOf(std::span<const ir::Expr> elements, std::span<const ir::OpenSize> symbols) {
   ir::Shape sizes;
   for (const ir::Expr& element : elements) {
     std::optional<ir::Size> size = ir::ToSize(element, symbols);
+    if (!size.has_value()) {
+      const std::optional<ir::Expr> whole = ir::WithoutFloats(element, ir::SizeRanges(symbols));
+      if (whole.has_value()) size = ir::ToSize(*whole, symbols);
+    }
     if (!size.has_value()) return std::nullopt;
     sizes.push_back(*std::move(size));
   }

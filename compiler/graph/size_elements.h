@@ -27,6 +27,13 @@ absl::StatusOr<bool> FoldElements(Graph& graph, const Node& node);
 // The sizes that the elements of a list state; nullopt if one of them is no size.
 std::optional<ir::Shape> SizesOf(std::span<const ir::Expr> elements, std::span<const ir::OpenSize> symbols);
 
+// The smallest and the largest value of an integer where each open size in it is at an end of its range. Between the
+// ends it may have other values. nullopt if it depends on anything else, or on more than eight sizes.
+struct ValueEnds {
+  int64_t smallest, largest;
+};
+std::optional<ValueEnds> ValuesAtEnds(const ir::Expr& element, std::span<const ir::OpenSize> symbols);
+
 }  // namespace hone::graph
 
 #endif  // HONE_COMPILER_GRAPH_SIZE_ELEMENTS_H_

@@ -22,36 +22,33 @@ constexpr SmallType kSmallTypes[] = {
     {25, "uint2", 2, DType::kUInt8},          {26, "int2", 2, DType::kInt8},
 };
 
-// A float of a sign, `exponent_bits` and `mantissa_bits`.
-double DecodeFloat(int bits, int exponent_bits, int mantissa_bits, int bias) {
-  const int mantissa = bits & ((1 << mantissa_bits) - 1);
-  const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
-  const double sign = ((bits >> (mantissa_bits + exponent_bits)) & 1) != 0 ? -1 : 1;
-  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
-  return sign * std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
+constexpr SmallFloat kSmallFloats[] = {
+    {17, 4, 3, 7, 0x7e, 0x7f, 0x7f, true},  {18, 4, 3, 8, 0x7f, 0x80, 0x80, false},
+    {19, 5, 2, 15, 0x7b, 0x7c, 0x7e, true}, {20, 5, 2, 16, 0x7f, 0x80, 0x80, false},
+    {23, 2, 1, 1, 7, 7, 8, true},  // without NaN; ONNX converts NaN to -0
+};
+
+// The number of a code that is no NaN and no infinity.
+double DecodeFloat(const SmallFloat& type, int bits) {
+  const int mantissa = bits & ((1 << type.mantissa_bits) - 1);
+  const int exponent = (bits >> type.mantissa_bits) & ((1 << type.exponent_bits) - 1);
+  const double sign = ((bits >> (type.mantissa_bits + type.exponent_bits)) & 1) != 0 ? -1 : 1;
+  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - type.bias - type.mantissa_bits);
+  return sign * std::ldexp((1 << type.mantissa_bits) + mantissa, exponent - type.bias - type.mantissa_bits);
 }
 
 double DecodeSmall(const SmallType& type, int bits) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const int sign_bit = 1 << (type.bits - 1);
-  switch (type.onnx) {
-    case 17:  // no infinities; the largest magnitude is NaN
-      return (bits & 0x7f) == 0x7f ? kNan : DecodeFloat(bits, 4, 3, 7);
-    case 18:  // no infinities, and NaN in place of -0
-      return bits == sign_bit ? kNan : DecodeFloat(bits, 4, 3, 8);
-    case 19:
-      if ((bits & 0x7f) < 0x7c) return DecodeFloat(bits, 5, 2, 15);
-      if ((bits & 3) != 0) return kNan;
-      return bits == 0x7c ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
-    case 20:
-      return bits == sign_bit ? kNan : DecodeFloat(bits, 5, 2, 16);
-    case 23:
-      return DecodeFloat(bits, 2, 1, 1);
-    case 24:  // a power of 2
-      return bits == 0xff ? kNan : std::ldexp(1.0, bits - 127);
-    default:
-      return ir::IsSignedInt(type.stored) && (bits & sign_bit) != 0 ? bits - 2 * sign_bit : bits;
+  const int magnitude = bits & (sign_bit - 1);
+  if (const SmallFloat* floats = FindSmallFloat(type)) {
+    if (!floats->has_negative_zero && bits == sign_bit) return kNan;
+    if (magnitude <= floats->largest) return DecodeFloat(*floats, bits);
+    if (magnitude != floats->overflow || floats->overflow == floats->nan) return kNan;
+    return bits == magnitude ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
   }
+  if (ir::IsFloat(type.stored)) return bits == 0xff ? kNan : std::ldexp(1.0, bits - 127);
+  return ir::IsSignedInt(type.stored) && (bits & sign_bit) != 0 ? bits - 2 * sign_bit : bits;
 }
 
 }  // namespace
@@ -59,6 +56,13 @@ double DecodeSmall(const SmallType& type, int bits) {
 const SmallType* FindSmallType(int64_t onnx_type) {
   for (const SmallType& type : kSmallTypes) {
     if (type.onnx == onnx_type) return &type;
+  }
+  return nullptr;
+}
+
+const SmallFloat* FindSmallFloat(const SmallType& type) {
+  for (const SmallFloat& floats : kSmallFloats) {
+    if (floats.onnx == type.onnx) return &floats;
   }
   return nullptr;
 }
@@ -87,7 +91,8 @@ bool MayReadSmall(const Node& node, size_t input) {
 
 absl::Status SmallTypeError(std::string_view what, const SmallType& type) {
   return absl::UnimplementedError(fmt::format(
-      "{} has elements of type {}, which only constants may have that are cast or dequantized", what, type.name));
+      "{} has elements of type {}, which is for storage: they may be cast, quantized, dequantized and moved", what,
+      type.name));
 }
 
 bool KeepsSmall(const Node& node) { return FactsOf(node).movement != Movement::kNone || Is(node, "Gather"); }

@@ -183,6 +183,14 @@ absl::StatusOr<OpenSize> ExprParser::ParseOpenSize() {
   return size;
 }
 
+void ExprParser::BindNumber(const std::string& name, const Expr& number) {
+  const auto* integer = number.As<IntImm>();
+  if (integer != nullptr && number.type() == kIndexType && integer->value >= 0) {
+    sizes_.push_back({name, integer->value, integer->value});
+  }
+  BindVar(name, number.type());
+}
+
 absl::StatusOr<Size> ExprParser::ParseSize(std::string_view wanted) {
   const Token at = tokens_.Peek();
   const bool is_number = at.kind == Token::Kind::kNumber && (tokens_.PeekIs(",", 1) || tokens_.PeekIs("]", 1));

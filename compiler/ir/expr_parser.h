@@ -49,6 +49,9 @@ class ExprParser {
   // Parses "n in [1, 512]", what follows the keyword of a declared size, and binds the size for the rest of the text.
   absl::StatusOr<OpenSize> ParseOpenSize();
 
+  // Binds the name to a number for the rest of the text. An index that is not negative may stand in sizes as well.
+  void BindNumber(const std::string& name, const Expr& number);
+
   // Bring a name into scope. Bind returns the previous meaning of the name, which Restore puts back.
   std::optional<Type> BindVar(const std::string& name, Type type);
   void RestoreVar(const std::string& name, std::optional<Type> before);

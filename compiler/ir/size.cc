@@ -145,8 +145,21 @@ AtomPtr MakeAtom(Atom::Kind kind, const Size& a, const Size& b, Expr expr, SizeB
 
 Size FromAtom(AtomPtr atom) { return SizeSum::ToSize(SizeSum::Of(std::move(atom))); }
 
-// The quotient if every term of `a` is a multiple of the single term of `b`; nullopt otherwise.
+// The number k with a == k * b; nullopt if there is none.
+std::optional<int64_t> MultipleOf(const SizeSum& a, const SizeSum& b) {
+  if (a.terms.empty() || b.terms.empty() || a.terms.size() != b.terms.size()) return std::nullopt;
+  const int64_t divisor = b.terms.front().coefficient;
+  if (a.terms.front().coefficient % divisor != 0) return std::nullopt;
+  const int64_t multiple = a.terms.front().coefficient / divisor;
+  if (multiple == kSmallest) return std::nullopt;  // its negation overflows
+  const SizeSum rest = AddScaled(a, b, -multiple);
+  return rest.terms.empty() && rest.constant == 0 ? std::optional(multiple) : std::nullopt;
+}
+
+// The quotient if every term of `a` is a multiple of the single term of `b`, or if `a` is a multiple of `b` as a whole;
+// nullopt otherwise.
 std::optional<Size> DivideTerms(const SizeSum& a, const SizeSum& b) {
+  if (const std::optional<int64_t> multiple = MultipleOf(a, b)) return Size(*multiple);
   Term divisor{{}, b.constant};
   if (!b.terms.empty()) {
     if (b.terms.size() > 1 || b.constant != 0) return std::nullopt;
@@ -198,6 +211,52 @@ Size DivideByNumber(const SizeSum& sum, int64_t divisor) {
          FromAtom(MakeAtom(Atom::Kind::kFloorDiv, inside, divisor, FloorDiv(Expr(inside), Expr(divisor)), {low, high}));
 }
 
+// A minimum or maximum of two sizes.
+struct Extreme {
+  bool is_min;
+  Size a, b;
+};
+
+// The sum as one minimum or maximum; nullopt if it is none. A constant beside it goes into the operands.
+std::optional<Extreme> ExtremeOf(const SizeSum& sum) {
+  if (sum.terms.size() != 1 || sum.terms[0].coefficient != 1 || sum.terms[0].factors.size() != 1) return std::nullopt;
+  const Atom& atom = *sum.terms[0].factors[0];
+  if (atom.kind != Atom::Kind::kMin && atom.kind != Atom::Kind::kMax) return std::nullopt;
+  return Extreme{atom.kind == Atom::Kind::kMin, atom.a + Size(sum.constant), atom.b + Size(sum.constant)};
+}
+
+// The bounds that follow from those of the terms.
+SizeBounds BoundsOfTerms(const SizeSum& sum) {
+  SizeBounds result = {sum.constant, sum.constant};
+  for (const Term& term : sum.terms) {
+    const SizeBounds bounds = BoundsOfTerm(term);
+    result = {SaturatingAdd(result.low, bounds.low), SaturatingAdd(result.high, bounds.high)};
+  }
+  return result;
+}
+
+// The bounds of a sum in which x // d * d occurs. It is x minus a remainder, so that x may cancel: (n + 31) // 32 * 32
+// - n is 0 to 31.
+SizeBounds BoundsOfSum(const SizeSum& sum) {
+  SizeBounds result = BoundsOfTerms(sum);
+  for (size_t i = 0; sum.terms.size() > 1 && i < sum.terms.size(); ++i) {
+    const Term& term = sum.terms[i];
+    const Atom& atom = *term.factors.front();
+    if (term.factors.size() > 1 || atom.kind != Atom::Kind::kFloorDiv || !atom.b.IsFixed()) continue;
+    const int64_t divisor = atom.b.value();
+    if (divisor <= 0 || term.coefficient % divisor != 0) continue;
+    const int64_t multiple = term.coefficient / divisor;
+    SizeSum without = sum;
+    without.terms.erase(without.terms.begin() + static_cast<std::ptrdiff_t>(i));
+    const SizeBounds other = BoundsOfTerms(AddScaled(std::move(without), SizeSum::Of(atom.a), multiple));
+    const int64_t remainder = SaturatingMultiply(multiple, divisor - 1);
+    if (other.low == kSmallest || other.high == kLargest) continue;
+    result.low = std::max(result.low, SaturatingAdd(other.low, -std::max<int64_t>(remainder, 0)));
+    result.high = std::min(result.high, SaturatingAdd(other.high, -std::min<int64_t>(remainder, 0)));
+  }
+  return result;
+}
+
 }  // namespace
 
 Size::Size(const SizeSum& sum) {
@@ -206,11 +265,7 @@ Size::Size(const SizeSum& sum) {
     return;
   }
   SizeSum owned = sum;
-  owned.bounds = {sum.constant, sum.constant};
-  for (const Term& term : owned.terms) {
-    const SizeBounds bounds = BoundsOfTerm(term);
-    owned.bounds = {SaturatingAdd(owned.bounds.low, bounds.low), SaturatingAdd(owned.bounds.high, bounds.high)};
-  }
+  owned.bounds = BoundsOfSum(sum);
   sum_ = std::make_shared<const SizeSum>(std::move(owned));
 }
 
@@ -369,7 +424,17 @@ Size Max(const Size& a, const Size& b) {
 
 bool AlwaysLess(const Size& a, const Size& b) {
   if (a.IsFixed() && b.IsFixed()) return a.value() < b.value();
-  return (b - a).min() > 0;
+  if ((b - a).min() > 0) return true;
+  // A minimum is less if one of its operands is, also where the other is not: min(n, 150) is at most n.
+  if (const std::optional<Extreme> left = ExtremeOf(SizeSum::Of(a))) {
+    const bool first = AlwaysLess(left->a, b);
+    return left->is_min ? first || AlwaysLess(left->b, b) : first && AlwaysLess(left->b, b);
+  }
+  if (const std::optional<Extreme> right = ExtremeOf(SizeSum::Of(b))) {
+    const bool first = AlwaysLess(a, right->a);
+    return right->is_min ? first && AlwaysLess(a, right->b) : first || AlwaysLess(a, right->b);
+  }
+  return false;
 }
 
 bool Divides(const Size& b, const Size& a) {

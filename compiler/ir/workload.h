@@ -78,7 +78,8 @@ Workload MapSizes(Workload workload, const std::function<Size(const Size&)>& siz
                   const std::function<Expr(const Expr&)>& value_fn);
 // One line per open size, param, stage and output; see docs/IR.md for the grammar.
 std::string Print(const Workload& workload);
-absl::StatusOr<Workload> ParseWorkload(std::string_view text);
+// numbers: immediates that names in values and, for i64, in extents stand for.
+absl::StatusOr<Workload> ParseWorkload(std::string_view text, const std::map<std::string, Expr>& numbers = {});
 // Lower-case hex SHA-256 of Print(Canonicalize(workload)).
 std::string WorkloadDigest(const Workload& workload);
 // Checks types, unique names, loads (known buffers, one index per dimension) and topological order. Errors:

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/expr_parser.h"
+#include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
 #include "compiler/ir/workload.h"
 #include "fmt/format.h"
@@ -15,7 +16,13 @@ constexpr size_t kWorkloadTokensMax = size_t{1} << 18;
 
 class WorkloadParser {
  public:
-  explicit WorkloadParser(TokenStream tokens) : exprs_(std::move(tokens)), tokens_(exprs_.tokens()) {}
+  WorkloadParser(TokenStream tokens, const std::map<std::string, Expr>& numbers)
+      : exprs_(std::move(tokens)), tokens_(exprs_.tokens()) {
+    for (const auto& [name, number] : numbers) {
+      exprs_.BindNumber(name, number);
+      numbers_[name] = number;
+    }
+  }
 
   absl::StatusOr<Workload> Run() {
     HONE_RETURN_IF_ERROR(tokens_.Expect("workload"));
@@ -58,7 +65,11 @@ class WorkloadParser {
   absl::StatusOr<std::vector<Axis>> ParseAxes() {
     std::vector<Axis> axes;
     do {
+      const Token at = tokens_.Peek();
       HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("an axis"));
+      if (numbers_.contains(name)) {
+        return TokenStream::ErrorAt(at, fmt::format("axis '{}' has the name of a number; give it another name", name));
+      }
       HONE_RETURN_IF_ERROR(tokens_.Expect(":"));
       HONE_ASSIGN_OR_RETURN(Size extent, exprs_.ParseSize("the extent of the axis"));
       exprs_.BindVar(name, kIndexType);
@@ -84,6 +95,7 @@ class WorkloadParser {
       HONE_RETURN_IF_ERROR(tokens_.Expect("of"));
     }
     HONE_ASSIGN_OR_RETURN(stage.value, exprs_.ParseExpr());
+    if (!numbers_.empty()) stage.value = Substitute(stage.value, numbers_);
     for (const Axis& axis : stage.axes) exprs_.RestoreVar(axis.name, std::nullopt);
     for (const Axis& axis : stage.reduce_axes) exprs_.RestoreVar(axis.name, std::nullopt);
     exprs_.BindBuffer(stage.buffer->name, stage.buffer);
@@ -93,14 +105,15 @@ class WorkloadParser {
 
   ExprParser exprs_;
   TokenStream& tokens_;
+  VarMap numbers_;
   Workload workload_;
 };
 
 }  // namespace
 
-absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
+absl::StatusOr<Workload> ParseWorkload(std::string_view text, const std::map<std::string, Expr>& numbers) {
   HONE_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Make(text, kWorkloadTokensMax));
-  HONE_ASSIGN_OR_RETURN(Workload workload, WorkloadParser(std::move(tokens)).Run());
+  HONE_ASSIGN_OR_RETURN(Workload workload, WorkloadParser(std::move(tokens), numbers).Run());
   HONE_RETURN_IF_ERROR(Verify(workload));
   return workload;
 }

@@ -11,6 +11,7 @@
 #ifndef ONNX_ML
 #define ONNX_ML 1
 #endif
+#include <onnx/onnx-data_pb.h>
 #include <onnx/onnx_pb.h>
 
 #endif  // HONE_TESTS_MODELS_ONNX_PROTO_H_

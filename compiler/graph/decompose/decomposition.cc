@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/decompose/decomposition.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -8,6 +9,7 @@
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op.h"
 #include "compiler/graph/ops/vocabulary.h"
+#include "compiler/graph/size_elements.h"
 #include "compiler/ir/elements.h"
 #include "fmt/format.h"
 
@@ -175,12 +177,35 @@ ValueId Decomposition::Positions(ValueId x, int64_t axis) {
   return Op("Range", {Number(ir::DType::kInt64, 0), count, Number(ir::DType::kInt64, 1)});
 }
 
-ir::Size Decomposition::ReadSize(ValueId count, const ir::Size& max) {
+ir::Size Decomposition::ReadSize(ValueId count, const ir::Size& max, int64_t min) {
   if (!status_.ok()) return 1;
-  const ir::OpenSize size{writer_.unique(fmt::format("{}.count", node_.name)), 0, max.max()};
+  const ir::OpenSize size{writer_.unique(fmt::format("{}.count", node_.name)), min, max.max()};
   writer_.graph.sizes.push_back(size);
   Op("ReadSize", {Reshape(count, {})}, {{"sizes", std::vector<std::string>{size.name}}}, kControlDomain);
   return ir::Size::Open(size);
+}
+
+std::optional<ir::Shape> Decomposition::ReadSizes(ValueId list) {
+  const ElementExprs elements = status_.ok() && list != kAbsent ? writer_.graph.values[list].elements : nullptr;
+  if (elements == nullptr) return std::nullopt;
+  std::vector<std::optional<ValueEnds>> ends(elements->size());  // of those that the run reads
+  ir::Shape sizes(elements->size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const std::optional<ir::Shape> known = SizesOf({&(*elements)[i], 1}, writer_.graph.sizes);
+    if (known.has_value()) {
+      sizes[i] = known->front();
+      continue;
+    }
+    ends[i] = ValuesAtEnds((*elements)[i], writer_.graph.sizes);
+    if (!ends[i].has_value()) return std::nullopt;
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!ends[i].has_value()) continue;
+    const ValueId element = Op("Gather", {list, Number(ir::DType::kInt64, static_cast<double>(i))});
+    sizes[i] =
+        ReadSize(Cast(element, ir::DType::kInt64), ends[i]->largest + 1, std::max<int64_t>(ends[i]->smallest - 1, 0));
+  }
+  return sizes;
 }
 
 ValueId Decomposition::SizeList(const ir::Shape& sizes) {

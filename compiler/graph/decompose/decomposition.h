@@ -119,8 +119,12 @@ class Decomposition {
   ValueId Positions(ValueId x, int64_t axis);
   // Returns x broadcast to the shape that consists of these parts (i64 lists).
   ValueId Expand(ValueId x, Values shape_parts) { return Op("Expand", {x, Concat(std::move(shape_parts), 0)}); }
-  // A size that a run computes: `count`, one i64, which is 0 to max.max(). Tensors may have it in their shapes.
-  ir::Size ReadSize(ValueId count, const ir::Size& max);
+  // A size that a run computes: `count`, one i64, which is `min` to max.max(). Tensors may have it in their shapes.
+  ir::Size ReadSize(ValueId count, const ir::Size& max, int64_t min = 0);
+  // A list of integers as sizes. Elements that are no arithmetic on sizes, but known but for open sizes, become sizes
+  // that the run reads; their ranges are those at the ends of the open sizes' ranges, and one more. nullopt if another
+  // element is among them; nothing is written then.
+  std::optional<ir::Shape> ReadSizes(ValueId list);
   ValueId SizeList(const ir::Shape& sizes);  // i64[n]
   // condition ? a : b
   ValueId Where(ValueId condition, ValueId a, ValueId b) { return Op("Where", {condition, a, b}); }

@@ -69,8 +69,10 @@ std::span<const Row> QuantizedRows();           // quantized.cc: QLinearAdd, QLi
 std::span<const Row> RequantRows();             // quantizers.cc: RequantShift
 std::span<const Row> RotaryRows();              // rotary.cc: rotary embeddings
 std::span<const Row> SignalRows();              // signal.cc: Fourier transforms, complex products
+std::span<const Row> TrainingRows();            // training.cc: domain ai.onnx.preview.training, steps of optimizers
 
 // Operators of ONNX's own set:
+std::span<const Row> NgramRows();          // ngrams.cc: TfIdfVectorizer
 std::span<const Row> OnnxAttentionRows();  // onnx_attention.cc: Attention
 std::span<const Row> OnnxFunctionRows();   // onnx_functions.cc: CausalConvWithState, SwiGLU
 std::span<const Row> SelectionRows();      // selection.cc: NonZero, Compress, Unique

@@ -47,6 +47,8 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"hone", MultiplyAddOps()},
       OpFamily{"hone", TreeOps()},
       OpFamily{"hone", PlaceOps()},
+      OpFamily{"hone", SmallFloatOps()},
+      OpFamily{"hone", ExpressionOps()},
   };
   return kFamilies;
 }

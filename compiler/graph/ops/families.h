@@ -55,6 +55,8 @@ std::span<const OpDef> RotaryOps();          // rotary.cc: RotaryEmbedding
 std::span<const OpDef> MultiplyAddOps();     // multiply_add.cc: domain "hone"
 std::span<const OpDef> TreeOps();            // tree_walk.cc: domain "hone"
 std::span<const OpDef> PlaceOps();           // places.cc: domain "hone"
+std::span<const OpDef> SmallFloatOps();      // small_float.cc: domain "hone"
+std::span<const OpDef> ExpressionOps();      // expression.cc: domain "hone"
 
 std::span<const OpDef> CacheOps();            // cache.cc: TensorScatter
 std::span<const OpDef> Col2ImOps();           // col2im.cc

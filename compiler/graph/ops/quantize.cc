@@ -74,21 +74,13 @@ void QuantizedRange(const OpArgs& args, size_t input, double* low, double* high)
   *high = scale ? 0.1 : 16;
 }
 
-namespace {
-
-// How the scale of an element is found: one for all, one per position along the axis, or one per block along it.
-struct Granularity {
-  size_t axis = 0;
-  int64_t block = 0;  // block length; 0: not blocked
-
-  Exprs Place(const Buffer& parameter, Indices i) const {
-    if (Product(parameter->shape) == 1) return Exprs(Rank(parameter), Expr(0));
-    if (block == 0) return {i[axis]};
-    Exprs place(i.begin(), i.end());
-    place[axis] = FloorDiv(i[axis], Expr(block));
-    return place;
-  }
-};
+Exprs Granularity::Place(const Buffer& parameter, Indices i) const {
+  if (Product(parameter->shape) == 1) return Exprs(Rank(parameter), Expr(0));
+  if (block == 0) return {i[axis]};
+  Exprs place(i.begin(), i.end());
+  place[axis] = FloorDiv(i[axis], Expr(block));
+  return place;
+}
 
 absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   const Buffer& x = args.inputs[0];
@@ -113,6 +105,8 @@ absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   if (scale != expected) return Malformed("the shape of the scale (input 1) does not fit input 0 and the axis");
   return granularity;
 }
+
+namespace {
 
 absl::Status CheckQuantizedType(DType dtype) {
   if (!ir::IsInt(dtype) || ir::SizeOf(dtype) > 2) {

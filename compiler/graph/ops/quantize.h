@@ -12,6 +12,18 @@ namespace hone::graph {
 // Returns saturate(round(scaled) + zero_point) as an integer of type `dtype` (8 or 16 bits). Both operands are f32.
 ir::Expr Saturate(ir::DType dtype, ir::Expr scaled, ir::Expr zero_point);
 
+// How the scale of an element is found: one for all, one per position along the axis, or one per block along it.
+struct Granularity {
+  size_t axis = 0;
+  int64_t block = 0;  // block length; 0: not blocked
+
+  // The place of the scale, or of the zero point, for the element at these indices.
+  Exprs Place(const ir::Buffer& parameter, Indices i) const;
+};
+// Of a node with the inputs data, scale and zero point and the attributes axis and block_size. InvalidArgument if the
+// shapes do not fit.
+absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args);
+
 // How the integer sum of a quantized product a * b becomes the output y: it is scaled by a_scale * b_scale / y_scale
 // and offset by y_zero_point.
 struct Requantization {

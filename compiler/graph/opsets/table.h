@@ -43,6 +43,7 @@ std::span<const Rewrite> RewritesTo7();            // to_7.cc: broadcasting, Gem
 std::span<const Rewrite> NormalizationRewrites();  // normalization.cc: BatchNormalization, MeanVarianceNormalization
 std::span<const Rewrite> RemovedOperators();       // removed.cc: experiments that ONNX ended before opset 10
 std::span<const Rewrite> DropoutRewrites();        // dropout.cc: Dropout in training, of every opset
+std::span<const Rewrite> ResizeRewrites();         // resize.cc: Resize to sizes that a run computes, of every opset
 
 }  // namespace hone::graph::opsets
 

@@ -36,7 +36,7 @@ int64_t ShortLengthLimit(const target::Target& target, bool to_one) {
   return any_length ? std::numeric_limits<int64_t>::max() : 2 * target.ElementsInStep();
 }
 
-absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
+absl::StatusOr<ValueId> FlattenReduction(Graph& graph, const Node& node) {
   const bool pool = IsGlobalPool(node);
   if (!pool && AxisFormOf(node) != AxisForm::kAxes) return kAbsent;
   const ir::Shape from = graph.values[node.inputs[0]].type.shape;
@@ -58,6 +58,6 @@ absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status FlattenReductions(Graph& graph) { return LowerNodes(graph, Flatten); }
+absl::Status FlattenReductions(Graph& graph) { return LowerNodes(graph, FlattenReduction); }
 
 }  // namespace hone::graph

@@ -180,6 +180,21 @@ Model ScanColumns() {
             {Floats({2}, {6, 25}), Floats({2, 3}, {6, 5, 3, 25, 21, 16})}}}};
 }
 
+// The scan of opset 8: a batch of two, and x from the last element to the first.
+Model ScanOfBatches() {
+  GraphBuilder body, b;
+  body.Input("s", {1}).Input("e", {1}).Node("Add", {"s", "e"}, {"t"}).Node("Identity", {"t"}, {"row"});
+  body.Output("t").Output("row");
+  b.Input("first", {2, 1}).Input("x", {2, 3, 1});
+  b.Node("Scan", {"", "first", "x"}, {"last", "sums"},
+         {GraphAttr("body", body.bytes()), graph::Attr("num_scan_inputs", 1), graph::Attr("directions", Extents{1})});
+  b.Output("last").Output("sums");
+  return {"scan_of_batches",
+          b.Model(8),
+          {{{Floats({2, 1}, {0, 100}), Floats({2, 3, 1}, {1, 2, 3, 4, 5, 6})},
+            {Floats({2, 1}, {6, 115}), Floats({2, 3, 1}, {3, 5, 6, 106, 111, 115})}}}};
+}
+
 // The number of selected elements decides the shapes of what follows.
 Model Selected() {
   GraphBuilder b;
@@ -227,11 +242,12 @@ class ControlFlow : public ::testing::TestWithParam<Model> {
 
 using LoadedModel = std::unique_ptr<HoneModel, decltype(&hone_free)>;
 
-LoadedModel CompileAndLoad(const std::string& onnx, const std::string& package) {
+LoadedModel CompileAndLoad(const std::string& onnx, const std::string& package,
+                           const graph::ImportOptions& import = {}) {
   package::KernelOptions options;
   options.target = TargetOfTest();
   options.threads = 2;
-  const auto summary = package::CompileModel(onnx, graph::ImportOptions{}, {&options, 1}, package);
+  const auto summary = package::CompileModel(onnx, import, {&options, 1}, package);
   EXPECT_TRUE(summary.ok()) << summary.status();
   const HoneLoadOptions load = {sizeof(HoneLoadOptions), 1, 0};
   HoneModel* loaded = nullptr;
@@ -313,7 +329,8 @@ TEST_P(ControlFlow, GraphsInsideNodesHaveText) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ControlFlow,
                          ::testing::Values(Branches(), BranchesWithoutNodes(), Fibonacci(), UntilTheLimit(),
-                                           GrowingList(), Triangle(), ScanColumns(), Selected(), DifferentElements()),
+                                           GrowingList(), Triangle(), ScanColumns(), ScanOfBatches(), Selected(),
+                                           DifferentElements()),
                          [](const auto& info) { return info.param.name; });
 
 class TooLong : public ControlFlow {};
@@ -332,6 +349,47 @@ TEST_P(TooLong, IsAnErrorOfTheRun) {
 }
 INSTANTIATE_TEST_SUITE_P(Models, TooLong, ::testing::Values(Fibonacci()),
                          [](const auto& info) { return info.param.name; });
+
+// x is resized so that its shorter side becomes 8: the sizes are float arithmetic on the open sizes of x.
+std::string ToShorterSide() {
+  GraphBuilder b;
+  b.Input("x", graph::Dims(std::vector<graph::Dim>{int64_t{1}, int64_t{1}, std::string("h"), std::string("w")}));
+  b.Node("Shape", {"x"}, {"shape"}).Ints("two", {2}).Ints("four", {4}).Ints("ones", {1, 1}).Floats("eight", {}, {8});
+  b.Node("Slice", {"shape", "two", "four"}, {"sides"}).Node("Cast", {"sides"}, {"floats"}, {graph::Attr("to", kFloat)});
+  b.Node("ReduceMin", {"floats"}, {"shorter"}).Node("Div", {"eight", "shorter"}, {"scale"});
+  b.Node("Mul", {"floats", "scale"}, {"scaled"}).Node("Floor", {"scaled"}, {"floor"});
+  b.Node("Cast", {"floor"}, {"whole"}, {graph::Attr("to", kInt64)});
+  b.Node("Concat", {"ones", "whole"}, {"sizes"}, {graph::Attr("axis", 0)});
+  b.Node("Resize", {"x", "", "", "sizes"}, {"y"},
+         {graph::Attr("mode", "nearest"), graph::Attr("coordinate_transformation_mode", "asymmetric"),
+          graph::Attr("nearest_mode", "floor")});
+  return b.Output("y").Model();
+}
+
+TEST(SizesOfARun, ResizeByFloatArithmeticOnOpenSizes) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "model.onnx";
+  std::ofstream(path, std::ios::binary) << ToShorterSide();
+  graph::ImportOptions open;
+  open.shapes["x"] = {1, 1, graph::DimRange(4, 9), graph::DimRange(4, 9)};
+  const LoadedModel model = CompileAndLoad(path, folder / "model.hone", open);
+  ASSERT_NE(model, nullptr);
+  for (const auto& [h, w] : {std::pair(4, 4), std::pair(4, 9), std::pair(7, 5), std::pair(9, 8), std::pair(5, 6)}) {
+    const Constant x = Floats({1, 1, h, w}, graph::RandomFloats(int64_t{h} * w, 1));
+    graph::ImportOptions fixed;
+    fixed.shapes["x"] = {1, 1, h, w};
+    const auto plan = graph::BuildPlan(path, fixed, {});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const auto expected = graph::InterpretPlan(*plan, {*x.data});
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    ASSERT_EQ(SetInputs(model.get(), {x}), HONE_OK) << hone_error();
+    ASSERT_EQ(hone_run(model.get()), HONE_OK) << hone_error();
+    const Constant y = OutputOf(model.get(), 0, ir::DType::kFloat32);
+    const Constant wanted = {plan->tensors[static_cast<size_t>(plan->outputs[0])].type,
+                             std::make_shared<ir::Bytes>((*expected)[0])};
+    EXPECT_EQ(CompareTensors(y, wanted), absl::OkStatus()) << h << " x " << w;
+  }
+}
 
 }  // namespace
 }  // namespace hone::conformance

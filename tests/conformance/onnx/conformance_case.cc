@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/status.h"
+#include "compiler/graph/small_types.h"
 #include "fmt/format.h"
 #include "tests/models/onnx_proto.h"
 
@@ -90,11 +91,33 @@ std::vector<std::byte> TensorBytes(const onnx::TensorProto& tensor, DType dtype)
   }
 }
 
-absl::StatusOr<graph::Constant> ReadTensor(const fs::path& path) {
-  HONE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  onnx::TensorProto tensor;
-  if (!tensor.ParseFromString(text)) {
-    return absl::InvalidArgumentError(fmt::format("{} is not a tensor", path.string()));
+// Gives NaN the code that Hone gives it: which of several it is, and its sign, have no meaning.
+std::byte WithOneNan(const graph::SmallFloat& floats, std::byte code) {
+  const int magnitude = std::to_integer<int>(code) & 0x7f;
+  const bool is_infinite = magnitude == floats.overflow && floats.overflow != floats.nan;
+  const bool is_nan = floats.has_negative_zero && magnitude > floats.largest && !is_infinite;
+  return is_nan ? static_cast<std::byte>(floats.nan) : code;
+}
+
+// The bytes of a tensor of a small type.
+absl::StatusOr<graph::Constant> SmallTensor(const onnx::TensorProto& tensor, const graph::SmallType& small) {
+  graph::Constant constant{{DType::kUInt8, {tensor.dims().begin(), tensor.dims().end()}}, nullptr};
+  const int64_t bytes = graph::PackedBytes(small, constant.type.elements().value());
+  if (small.bits < 8) constant.type.shape = {ir::Size(bytes)};
+  std::vector<std::byte> data = TensorBytes(tensor, DType::kUInt8);
+  if (static_cast<int64_t>(data.size()) != bytes) {
+    return absl::InvalidArgumentError("the data do not fill the shape");
+  }
+  const graph::SmallFloat* const floats = small.bits == 8 ? graph::FindSmallFloat(small) : nullptr;
+  for (std::byte& code : data) code = floats == nullptr ? code : WithOneNan(*floats, code);
+  constant.data = std::make_shared<const std::vector<std::byte>>(std::move(data));
+  return constant;
+}
+
+absl::StatusOr<NamedTensor> ToTensor(const std::string& name, const onnx::TensorProto& tensor) {
+  if (const graph::SmallType* small = graph::FindSmallType(tensor.data_type())) {
+    HONE_ASSIGN_OR_RETURN(graph::Constant bytes, SmallTensor(tensor, *small));
+    return NamedTensor{name, std::move(bytes), true};
   }
   const std::optional<DType> dtype = DTypeOf(tensor.data_type());
   if (!dtype) {
@@ -106,34 +129,74 @@ absl::StatusOr<graph::Constant> ReadTensor(const fs::path& path) {
   constant.type = {*dtype, {tensor.dims().begin(), tensor.dims().end()}};
   constant.data = std::make_shared<const std::vector<std::byte>>(TensorBytes(tensor, *dtype));
   if (static_cast<int64_t>(constant.data->size()) != constant.type.elements() * ir::SizeOf(*dtype)) {
-    return absl::InvalidArgumentError(fmt::format("{}: the data do not fill the shape", path.string()));
+    return absl::InvalidArgumentError("the data do not fill the shape");
   }
-  return constant;
+  return NamedTensor{name, std::move(constant)};
 }
 
-std::string_view KindOf(const onnx::TypeProto& type) {
-  if (type.has_tensor_type()) return "tensor";
-  if (type.has_sequence_type()) return "sequence";
-  if (type.has_optional_type()) return "optional";
-  if (type.has_map_type()) return "map";
-  return "sparse tensor";
+template <typename Proto>
+absl::StatusOr<Proto> Parse(const std::string& bytes) {
+  Proto proto;
+  if (!proto.ParseFromString(bytes)) return absl::InvalidArgumentError("the file is damaged");
+  return proto;
 }
 
+// The values of one input or output in a case's file.
+struct CaseValues {
+  std::vector<NamedTensor> tensors;  // one; of a sequence named NAME.0, NAME.1, ...
+  bool is_empty_sequence = false;
+};
+
+absl::StatusOr<CaseValues> ToSequence(const std::string& name, const onnx::SequenceProto& sequence) {
+  CaseValues result;
+  for (const onnx::TensorProto& element : sequence.tensor_values()) {
+    HONE_ASSIGN_OR_RETURN(result.tensors.emplace_back(),
+                          ToTensor(fmt::format("{}.{}", name, result.tensors.size()), element));
+  }
+  result.is_empty_sequence = result.tensors.empty();
+  return result;
+}
+
+absl::StatusOr<CaseValues> ReadValues(const fs::path& path, const std::string& name, const onnx::TypeProto& type) {
+  HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  if (type.has_tensor_type()) {
+    HONE_ASSIGN_OR_RETURN(auto tensor, Parse<onnx::TensorProto>(bytes));
+    const bool is_bfloat = type.tensor_type().elem_type() == onnx::TensorProto::BFLOAT16;
+    if (is_bfloat && tensor.data_type() == onnx::TensorProto::UINT16) {  // NumPy, which wrote the file, lacks bf16
+      tensor.set_data_type(onnx::TensorProto::BFLOAT16);
+    }
+    HONE_ASSIGN_OR_RETURN(NamedTensor value, ToTensor(name, tensor));
+    return CaseValues{{std::move(value)}};
+  }
+  if (type.has_sequence_type()) {
+    HONE_ASSIGN_OR_RETURN(const auto sequence, Parse<onnx::SequenceProto>(bytes));
+    return ToSequence(name, sequence);
+  }
+  if (type.has_optional_type()) {
+    HONE_ASSIGN_OR_RETURN(const auto optional, Parse<onnx::OptionalProto>(bytes));
+    if (optional.has_sequence_value()) return ToSequence(name, optional.sequence_value());
+    if (!optional.has_tensor_value()) {
+      return absl::UnimplementedError("an optional value is absent, which only a run would know");
+    }
+    HONE_ASSIGN_OR_RETURN(NamedTensor value, ToTensor(name, optional.tensor_value()));
+    return CaseValues{{std::move(value)}};
+  }
+  return absl::UnimplementedError("maps and sparse tensors are not supported");
+}
+
+// empty_sequences: receives the names of sequences without elements.
 absl::StatusOr<std::vector<NamedTensor>> ReadTensors(
     const fs::path& folder, const std::string& stem,
-    const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& values) {
+    const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& values, std::vector<std::string>& empty_sequences) {
   std::vector<NamedTensor> tensors;
   for (int i = 0; i < values.size(); ++i) {
     const fs::path path = folder / fmt::format("{}_{}.pb", stem, i);
     if (!fs::exists(path)) break;  // older models list their initializers as inputs too
     const std::string& name = values[i].name();
-    if (!values[i].type().has_tensor_type()) {
-      return absl::UnimplementedError(
-          fmt::format("{} '{}' is of type {}, and only tensors are supported", stem, name, KindOf(values[i].type())));
-    }
-    auto value = ReadTensor(path);
-    if (!value.ok()) return Annotate(value.status(), fmt::format("{} '{}'", stem, name));
-    tensors.push_back({name, *std::move(value)});
+    absl::StatusOr<CaseValues> read = ReadValues(path, name, values[i].type());
+    if (!read.ok()) return Annotate(read.status(), fmt::format("{} '{}'", stem, name));
+    if (read->is_empty_sequence) empty_sequences.push_back(name);
+    for (NamedTensor& tensor : read->tensors) tensors.push_back(std::move(tensor));
   }
   return tensors;
 }
@@ -157,15 +220,16 @@ absl::StatusOr<std::vector<std::string>> ListCases(const std::string& data) {
 
 absl::StatusOr<ConformanceCase> LoadCase(const std::string& data, const std::string& name) {
   const fs::path folder = fs::path(data) / name;
-  ConformanceCase result{name, (folder / "model.onnx").string(), {}, {}};
+  ConformanceCase result{name, (folder / "model.onnx").string(), {}, {}, {}};
   HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(result.model_path));
   onnx::ModelProto model;
   if (!model.ParseFromString(bytes)) {
     return absl::InvalidArgumentError(fmt::format("{} is not a model", result.model_path));
   }
   const fs::path tensors = folder / "test_data_set_0";
-  HONE_ASSIGN_OR_RETURN(result.inputs, ReadTensors(tensors, "input", model.graph().input()));
-  HONE_ASSIGN_OR_RETURN(result.expected, ReadTensors(tensors, "output", model.graph().output()));
+  HONE_ASSIGN_OR_RETURN(result.inputs, ReadTensors(tensors, "input", model.graph().input(), result.empty_sequences));
+  std::vector<std::string> empty_outputs;
+  HONE_ASSIGN_OR_RETURN(result.expected, ReadTensors(tensors, "output", model.graph().output(), empty_outputs));
   return result;
 }
 

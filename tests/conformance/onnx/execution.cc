@@ -27,8 +27,10 @@ std::vector<graph::ImportOptions> BindingAttempts(const ConformanceCase& content
   std::vector<graph::ImportOptions> attempts;
   for (const Wanted wanted : kAttempts) {
     graph::ImportOptions options;
+    for (const std::string& name : content.empty_sequences) options.shapes[name] = {};
     for (size_t i = 0; i < content.inputs.size(); ++i) {
       const NamedTensor& input = content.inputs[i];
+      if (input.is_small) continue;  // the model states its shape
       const std::vector<int64_t> shape = ir::Values(input.value.type.shape);
       options.shapes[input.name].assign(shape.begin(), shape.end());
       if (wanted(i, input)) options.bound_inputs[input.name] = input.value;

@@ -73,6 +73,30 @@ TEST_F(ModelOptionsTest, BoundValuesAreInTheJob) {
   EXPECT_NE(wide->model_digest(), tall->model_digest());
 }
 
+// A job consists of workloads, so the tracker needs no file of operators.
+TEST_F(ModelOptionsTest, DefinitionsOfOperatorsAreInTheJob) {
+  graph::GraphBuilder b;
+  b.Input("x", {6}).Node("Cube", {"x"}, {"y"}, {}, "com.example").Output("y");
+  Write("cube.onnx", b.Model());
+  Write("cube.operators",
+        "operator \"com.example\" \"Cube\"\nworkload \"cube\"\nsize n in [0, 100]\ninput x: f32[n]\n"
+        "y: f32[n] over i:n = x[i] * x[i] * x[i]\noutput y\n");
+  ModelOptions options;
+  options.models = {File("cube.onnx")};
+  EXPECT_THAT(std::string(MakeJobSpecs(options, search_, *PartsOf(options, search_, {})).status().message()),
+              HasSubstr("(com.example.Cube): the operator is not supported; --operators FILE can define it"));
+  options.operators = {File("cube.operators")};
+  const auto specs = MakeJobSpecs(options, search_, *PartsOf(options, search_, {}));
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  ASSERT_EQ(specs->front().workloads_size(), 1);
+  EXPECT_THAT(specs->front().workloads(0).text(),
+              HasSubstr("\ninput p0: f32[6] in [-1, 1]\nt0: f32[6] over i0:6 = p0[i0] * p0[i0] * "
+                        "p0[i0]"));
+  EXPECT_THAT(options.Files(), testing::ElementsAre(File("cube.onnx"), File("cube.operators")));
+  options.operators = {File("none.operators")};
+  EXPECT_THAT(std::string(options.Imports().status().message()), HasSubstr("none.operators: the file cannot be read"));
+}
+
 TEST_F(ModelOptionsTest, AFileSaysTheSameAsText) {
   WriteArray<int64_t>("repeats.npy", package::DType::kInt64, {1, 4});
   const auto text = Job({"repeats=1,4"});

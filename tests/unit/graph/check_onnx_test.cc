@@ -168,8 +168,30 @@ TEST(CheckOnnx, ARefusalListsAllReasons) {
   GraphBuilder b;
   b.Input("x", {2}).Node("Foo", {"x"}, {"a"}).Node("Bar", {"a"}, {"b"}).Node("Relu", {"b"}, {"y"}).Output("y");
   const std::string text(ImportError(b.Model()).message());
-  EXPECT_THAT(text, HasSubstr("2 problems:\n  node 'node_of_a' (Foo): the operator is not supported\n"));
+  EXPECT_THAT(text,
+              HasSubstr("2 problems:\n  node 'node_of_a' (Foo): the operator is not supported; --operators FILE can "
+                        "define it\n"));
   EXPECT_THAT(text, HasSubstr("\n  node 'node_of_b' (Bar): the operator is not supported"));
+}
+
+// A loop without a number of steps that stacks a row in each. x counts down, and the loop ends at 0.
+GraphBuilder CountDown() {
+  GraphBuilder body, b;
+  body.Input("step", {}, kInt64).Input("go", {}, kBool).Input("n", {1}).Floats("one", {}, {1}).Floats("zero", {}, {0});
+  body.Node("Sub", {"n", "one"}, {"less"}).Node("Greater", {"less", "zero"}, {"more"});
+  body.Node("Squeeze", {"more"}, {"goes_on"}).Node("Identity", {"less"}, {"row"});
+  body.Output("goes_on").Output("less").Output("row");
+  b.Input("x", {1}).Node("Loop", {"", "", "x"}, {"last", "rows"}, {GraphAttr("body", body.bytes())}).Output("rows");
+  return b;
+}
+
+TEST(CheckOnnx, LoopsWithoutANumberOfStepsAreNamed) {
+  const std::string model = CountDown().Model();
+  EXPECT_THAT(CheckOf(model).loops_of_assumed_steps, ElementsAre("node 'node_of_last' (Loop)"));
+  ImportOptions options;
+  EXPECT_EQ(Import(model, options).values[Import(model, options).outputs[0]].type.shape[0].max(), 1024);
+  options.loop_steps = 7;
+  EXPECT_EQ(Import(model, options).values[Import(model, options).outputs[0]].type.shape[0].max(), 7);
 }
 
 TEST(CheckOnnx, ALongRefusalIsCutOff) {

@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/onnx_import.h"
 #include "compiler/graph/text.h"
 #include "compiler/ir/size.h"
 #include "tests/unit/graph/model_builder.h"
@@ -117,6 +120,40 @@ TEST(SizeElements, ConstantOfAnOpenShape) {
   const Graph graph = Import(b.Model(), Open());
   EXPECT_EQ(OutputType(graph), "f32[batch,sequence]");
   EXPECT_THAT(Ops(graph), ElementsAre("ConstantOfShape")) << "a tensor of an open shape is no constant";
+}
+
+// A size that the model computes by floats: y has as many elements as `arithmetic` makes of the sequence, a float.
+absl::StatusOr<Graph> SizeByFloats(const std::function<void(GraphBuilder&)>& arithmetic) {
+  GraphBuilder b = Start();
+  b.Node("Cast", {"sequence"}, {"f"}, {Attr("to", kFloat)}).Floats("c", {}, {32}).Floats("odd", {}, {0.7F});
+  b.Floats("eighth", {}, {0.125F});
+  arithmetic(b);
+  b.Node("Cast", {"whole"}, {"to"}, {Attr("to", kInt64)}).Node("ConstantOfShape", {"to"}, {"y"}).Output("y");
+  return ImportOnnxBytes(b.Model(), ".", Open());
+}
+
+TEST(SizeElements, FloatArithmeticThatIsCertain) {
+  const auto rounded_up = SizeByFloats([](GraphBuilder& b) {
+    b.Node("ReduceMax", {"f"}, {"max"})
+        .Node("Div", {"max", "c"}, {"q"})
+        .Node("Ceil", {"q"}, {"up"})
+        .Node("Mul", {"up", "c"}, {"whole"});
+  });
+  const auto eighth =
+      SizeByFloats([](GraphBuilder& b) { b.Node("Mul", {"f", "eighth"}, {"q"}).Node("Floor", {"q"}, {"whole"}); });
+  ASSERT_TRUE(rounded_up.ok() && eighth.ok()) << rounded_up.status() << eighth.status();
+  for (const auto& [n, up, part] : {std::tuple(1, 32, 0), {32, 32, 4}, {33, 64, 4}, {511, 512, 63}, {512, 512, 64}}) {
+    const auto at = [&](const Graph& graph) {
+      return graph.values[graph.outputs[0]].type.shape[0].Substitute({{"sequence", ir::Size(n)}});
+    };
+    EXPECT_EQ(at(*rounded_up), ir::Size(up)) << n;
+    EXPECT_EQ(at(*eighth), ir::Size(part)) << n;
+  }
+}
+
+TEST(SizeElements, FloatArithmeticThatMayRound) {
+  const auto result = SizeByFloats([](GraphBuilder& b) { b.Node("Mul", {"f", "odd"}, {"whole"}); });
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("must be known when the model is compiled"));
 }
 
 TEST(SizeElements, NumbersBecomeConstants) {

@@ -69,6 +69,35 @@ TEST(Size, WhatCancelsIsANumber) {
   EXPECT_EQ((n + 1) * (n - 1) - n * n, Size(-1));
 }
 
+TEST(Size, AMinimumIsAtMostEachOfItsOperands) {
+  const Size n = Size::Open({"n", 1, 1000}), m = Size::Open({"m", 1, 1000});
+  EXPECT_TRUE(AlwaysAtMost(Min(n, Size(150)), n));
+  EXPECT_TRUE(AlwaysAtMost(Min(n, m) + Size(3), m + Size(3)));
+  EXPECT_TRUE(AlwaysAtMost(n, Max(n, m)));
+  EXPECT_FALSE(AlwaysAtMost(n, Min(n, m)));
+  EXPECT_FALSE(AlwaysAtMost(Max(n, m), m));
+  EXPECT_TRUE(AlwaysLess(Min(n, m), Max(n, m) + Size(1)));
+}
+
+TEST(Size, AMultipleOfASumIsDividedByIt) {
+  const Size n = Size::Open({"n", 1, 1000}), m = Size::Open({"m", 1, 1000});
+  const Size sum = n * m * Size(63) + n * Size(3) + Size(5);
+  EXPECT_TRUE(Divides(sum, sum * Size(4)));
+  EXPECT_EQ(ExactQuotient(sum * Size(4), sum), Size(4));
+  EXPECT_FALSE(Divides(sum, sum * Size(4) + Size(1)));
+}
+
+TEST(Size, ARemainderIsBounded) {
+  const Size n = Size::Open({"n", 1, 1000});
+  const Size missing = FloorDiv(n + Size(31), Size(32)) * Size(32) - n;
+  EXPECT_EQ(missing.min(), 0);
+  EXPECT_EQ(missing.max(), 31);
+  const Size rest = n - FloorDiv(n, Size(7)) * Size(7);
+  EXPECT_EQ(rest.min(), 0);
+  EXPECT_EQ(rest.max(), 6);
+  EXPECT_TRUE(AlwaysAtMost(n, FloorDiv(n + Size(31), Size(32)) * Size(32)));
+}
+
 TEST(Size, TheNameIsTheIdentity) {
   EXPECT_EQ(Size::Open(kN), n);
   EXPECT_EQ(Size::Open(kN) - n, Size(0));

@@ -156,7 +156,10 @@ std::vector<FactAttempt> SpecialAttempts() {
       {{}, {{"shape", IntList({2, 3})}}},
       {{Data(f32, {1, 2, 4, 4}), Floats({1, 5}, {0, 0, 0, 3, 2})}, {{"pooled_shape", IntList({2, 2})}}},
       {{Data(f32, {1, 2, 3}), Ints({4}, {1, 1, 2, 2})}},
-      {{Data(f32, {1, 2, 3, 3}), Data(f32, {2, 2, 2, 2}), Data(f32, {1, 8, 2, 2})}}};
+      {{Data(f32, {1, 2, 3, 3}), Data(f32, {2, 2, 2, 2}), Data(f32, {1, 8, 2, 2})}},
+      {{Data(f32, {4, 6})},
+       {{"workload", std::string("workload \"squares\"\ninput x: f32[4,6]\n"
+                                 "y: f32[4] over i:4 = sum j:6 of x[i, j] * x[i, j]\noutput y\n")}}}};
   for (int64_t gates : {1, 3, 4}) {
     attempts.push_back({{Data(f32, {2, 1, 3}), Data(f32, {1, 2 * gates, 3}), Data(f32, {1, 2 * gates, 2})},
                         {{"hidden_size", Int(2)}}});

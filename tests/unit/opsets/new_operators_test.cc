@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that opsets from 16 on added, on small inputs, and the new types of others.
+// Operators that opsets from 16 on added, on small inputs, the new types of others, and counts of n-grams.
 #include <algorithm>
 #include <cmath>
 
@@ -199,6 +199,30 @@ TEST(NewOperators, AnInverseTransformOfOneSideIsReal) {
                     20},
                    {1, length, 1}, expected, {.constants = {1, 2}});
   }
+}
+
+// Pool: 2, 3; (5, 4), (5, 6). Columns in another order than the pool.
+std::map<std::string, Attribute> NgramAttributes(int skips, const std::string& mode) {
+  return {{"mode", mode},
+          {"min_gram_length", Int(1)},
+          {"max_gram_length", Int(2)},
+          {"max_skip_count", Int(skips)},
+          {"ngram_counts", IntList({0, 2})},
+          {"ngram_indexes", IntList({0, 1, 3, 2})},
+          {"pool_int64s", IntList({2, 3, 5, 4, 5, 6})}};
+}
+
+TEST(Ngrams, AreCounted) {
+  const Constant x = Ints({2, 5}, {2, 5, 6, 2, 4, 5, 5, 6, 4, 3});
+  ExpectImported({"TfIdfVectorizer", {x}, NgramAttributes(0, "TF"), 17}, {2, 4}, {2, 0, 1, 0, 0, 1, 1, 0});
+  ExpectImported({"TfIdfVectorizer", {x}, NgramAttributes(2, "TF"), 17}, {2, 4}, {2, 0, 1, 1, 0, 1, 2, 2});
+  std::map<std::string, Attribute> weighted = NgramAttributes(2, "IDF");
+  weighted["weights"] = std::vector<double>{10, 20, 30, 40};
+  ExpectImported({"TfIdfVectorizer", {x}, weighted, 17}, {2, 4}, {10, 0, 30, 40, 0, 20, 30, 40});
+}
+
+TEST(Ngrams, OfAList) {
+  ExpectImported({"TfIdfVectorizer", {Ints({3}, {3, 5, 4})}, NgramAttributes(0, "TF"), 17}, {4}, {0, 1, 0, 1});
 }
 
 }  // namespace
