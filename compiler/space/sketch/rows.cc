@@ -152,10 +152,11 @@ absl::Status ScheduleColumns(Sketch& sketch) {
     options.push_back(v);
     if (computed(v) <= computed(1)) preferred = v;
   }
-  if (!out.axes.back().extent.IsFixed()) preferred = 1;  // the last piece of an open axis may be short
   const int64_t vectors = sketch.chooser.OneOf("columns.vectors", options, preferred);
+  // An open axis may be shorter than the columns, so the last ones are masked.
+  const schedule::Tail tail = out.axes.back().extent.IsFixed() ? schedule::Tail::kShift : schedule::Tail::kMask;
   HONE_ASSIGN_OR_RETURN(const SplitLoops columns,
-                        sketch.Split(out.axes.back().name, std::min(extent, vectors * width), schedule::Tail::kShift));
+                        sketch.Split(out.axes.back().name, std::min(extent, vectors * width), tail));
   std::vector<std::string> around;
   for (size_t d = 0; d + 1 < out.axes.size(); ++d) around.push_back(out.axes[d].name);
   around.push_back(columns.outer);

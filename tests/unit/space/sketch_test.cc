@@ -273,24 +273,37 @@ output t
 }
 
 // The largest of 21 channels, per pixel, and its position.
-std::string ArgMaxOf(int pixels) {
+std::string ArgMaxOf(std::string_view pixels, std::string_view size = "") {
   return fmt::format(R"(workload "arg_max"
-input x: f32[2,21,{0}] in [-1, 1]
+{1}input x: f32[2,21,{0}] in [-1, 1]
 t: f32[2,1,{0}] over a:2, b:1, c:{0} = max d:21 of x[a, d, c]
 u: i32[2,1,{0}] over e:2, f:1, g:{0} = min h:21 of select(x[e, h, g] == t[e, 0, g], i32(h), 20i32)
 v: i64[2,1,{0}] over k:2, l:1, m:{0} = i64(u[k, l, m])
 output v
 )",
-                     pixels);
+                     pixels, size);
 }
 
 TEST(SketchTest, ASearchAlongChannelsTakesVectorsOfPixels) {
-  const std::string many = Scheduled(ArgMaxOf(4096));
+  const std::string many = Scheduled(ArgMaxOf("4096"));
   EXPECT_THAT(many, AllOf(HasSubstr("split m 64 shift\n"), HasSubstr("parallel"), HasSubstr("reorder d co ci\n"),
                           HasSubstr("unroll co\n"), HasSubstr("vectorize ci\n")));
-  EXPECT_THAT(Scheduled(ArgMaxOf(49)), HasSubstr("split m 32 shift\n")) << "as few pixels twice as possible";
-  EXPECT_THAT(Scheduled(ArgMaxOf(5)), AllOf(HasSubstr("split m 5 "), HasSubstr("vectorize ci\n")));
-  for (const int64_t vectors : {1, 2, 4}) Scheduled(ArgMaxOf(200), {{"columns.vectors", vectors, {}}});
+  EXPECT_THAT(Scheduled(ArgMaxOf("49")), HasSubstr("split m 32 shift\n")) << "as few pixels twice as possible";
+  EXPECT_THAT(Scheduled(ArgMaxOf("5")), AllOf(HasSubstr("split m 5 "), HasSubstr("vectorize ci\n")));
+  for (const int64_t vectors : {1, 2, 4}) Scheduled(ArgMaxOf("200"), {{"columns.vectors", vectors, {}}});
+}
+
+TEST(SketchTest, ASearchAlongChannelsTakesVectorsOfAnOpenNumberOfPixels) {
+  const auto workload = ir::ParseWorkload(ArgMaxOf("n", "size n in [1, 500]\n"));
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto candidate = Default(*workload, SomeCpu());
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  EXPECT_THAT(schedule::Print(candidate->schedule), AllOf(HasSubstr("split m 64 mask\n"), HasSubstr("vectorize ci\n")));
+  for (const int64_t pixels : {1, 15, 64, 100, 500}) {
+    EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, SomeCpu(), kTolerance, {{{"n", pixels}}}),
+              absl::OkStatus())
+        << pixels;
+  }
 }
 
 // The sums up to each element of a block, along memory or not.
