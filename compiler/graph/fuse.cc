@@ -20,6 +20,8 @@ namespace {
 constexpr int kNone = -1;
 constexpr size_t kClusterNodesMax = 64;  // per cluster; longer chains gain nothing and make the kernel slow to compile
 
+constexpr size_t kMovedPartsMax = 16;  // most tensors from which one kernel of movements alone takes its elements
+
 // The fusion algorithm. It starts at a node and grows the cluster to include the node where all its consumers meet
 // again (its post-dominator) and all nodes on the paths to it, if all of them fit. A cluster therefore always has one
 // exit. The steps run in this order:
@@ -245,7 +247,8 @@ class Fuser {
     const bool anchored = std::any_of(members.begin(), members.end(), [&](int m) { return traits_[m].reduces; });
     if (!anchored) {
       if (traits.elementwise) return FitsAsMember(meet, shape, inside);
-      return traits.moves_once && (traits_[seed].elementwise || traits_[seed].moves_once);
+      if (!traits.moves_once) return false;
+      return traits_[seed].elementwise || (traits_[seed].moves_once && ReadsOfChain(meet, seed) <= kMovedPartsMax);
     }
     if (traits.streamed_operand.has_value() && traits_[seed].permutes && ProductsIn(cluster_[meet]) == 1) {
       return graph_.nodes[meet].inputs[*traits.streamed_operand] == OnlyOutput(seed);
@@ -253,6 +256,19 @@ class Fuser {
     if (!traits_[seed].elementwise) return false;
     if (traits.reduces) return traits.row ? shape == traits.row_shape : traits.reads_once;
     return traits.elementwise && FitsAsMember(meet, shape, inside);
+  }
+
+  // The number of tensors that the cluster of `meet` would read if `seed` joined it. Constants do not count.
+  size_t ReadsOfChain(int meet, int seed) const {
+    std::vector<int> nodes = members_[cluster_[meet]];
+    nodes.push_back(seed);
+    std::set<ValueId> reads;
+    for (const int node : nodes) {
+      for (const ValueId id : graph_.nodes[node].inputs) {
+        if (id != kAbsent && graph_.values[id].data == nullptr && !MadeIn(id, nodes)) reads.insert(id);
+      }
+    }
+    return reads.size();
   }
 
   // FitsElementwise for an element-wise node that may already be in a cluster.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
 #include <numeric>
 
 #include "compiler/graph/ops/families.h"
@@ -181,13 +182,20 @@ OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
   const bool last = args.Int("select_last_index", 0) != 0;
   auto read = [&](Indices i) { return ReadHere(x, i); };
   Buffer extreme = ReduceOver(builder, "extreme", ComputeType(x->dtype), x->shape, {axis}, true, reduction, read);
-  return Buffers{ReduceOver(builder, "position", DType::kInt64, x->shape, {axis}, keep,
-                            last ? Reduction::kMax : Reduction::kMin, [&](Indices i) {
-                              Expr value = read(i);
-                              Expr found = Equals(value, ReadBroadcast(extreme, i));
-                              if (ir::IsFloat(value.type().dtype)) found = found || Apply(Intrinsic::kIsNan, value);
-                              return MakeSelect(found, i[a], Expr(last ? 0 : extent - 1));
-                            })};
+  // Positions are searched in 32 bits, of which a vector holds twice as many.
+  const DType work = extent.max() <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
+  const Expr none = To(work, Expr(last ? Size(0) : extent - 1));
+  const Buffer position = ReduceOver(builder, "position", work, x->shape, {axis}, keep,
+                                     last ? Reduction::kMax : Reduction::kMin, [&](Indices i) {
+                                       Expr value = read(i);
+                                       Expr found = Equals(value, ReadBroadcast(extreme, i));
+                                       if (ir::IsFloat(value.type().dtype))
+                                         found = found || Apply(Intrinsic::kIsNan, value);
+                                       return MakeSelect(found, To(work, i[a]), none);
+                                     });
+  if (work == DType::kInt64) return Buffers{position};
+  return Buffers{Map(builder, "finish", DType::kInt64, position->shape,
+                     [&](Indices i) { return To(DType::kInt64, ReadHere(position, i)); })};
 }
 
 // The sums or products of the elements up to each one along the axis.

@@ -56,8 +56,29 @@ absl::StatusOr<ValueId> FlattenReduction(Graph& graph, const Node& node) {
   return AddReshape(graph, reduced, to);
 }
 
+// The same for a search along one axis: the dimensions after the axis become one, so that vectors lie along all of
+// them.
+absl::StatusOr<ValueId> FlattenSearch(Graph& graph, const Node& node) {
+  const ir::Shape from = graph.values[node.inputs[0]].type.shape;
+  const ir::Shape to = graph.values[node.outputs[0]].type.shape;
+  const auto axis = static_cast<size_t>(AxisFromFront(IntAttribute(node, "axis", 0), from.size()));
+  if (axis + 3 > from.size()) return kAbsent;
+  ir::Shape flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis) + 1);
+  flat.push_back(ir::Product(std::span(from).subspan(axis + 1)));
+  auto attributes = node.attributes;
+  attributes.insert_or_assign("axis", static_cast<int64_t>(axis));
+  attributes.insert_or_assign("keepdims", int64_t{0});
+  HONE_ASSIGN_OR_RETURN(const ValueId data, AddReshape(graph, node.inputs[0], flat));
+  HONE_ASSIGN_OR_RETURN(const ValueId found, AddOp(graph, node.op, {data}, std::move(attributes)));
+  return AddReshape(graph, found, to);
+}
+
+absl::StatusOr<ValueId> FlattenOne(Graph& graph, const Node& node) {
+  return Is(node, "ArgMax") || Is(node, "ArgMin") ? FlattenSearch(graph, node) : FlattenReduction(graph, node);
+}
+
 }  // namespace
 
-absl::Status FlattenReductions(Graph& graph) { return LowerNodes(graph, FlattenReduction); }
+absl::Status FlattenReductions(Graph& graph) { return LowerNodes(graph, FlattenOne); }
 
 }  // namespace hone::graph

@@ -134,6 +134,11 @@ absl::Status SinkReshapes(Graph& graph);
 // reductions to a single number are rewritten nevertheless, because they are split over groups.
 absl::Status FlattenReductions(Graph& graph);
 
+// Makes a Concat of more than 32 inputs a tree of Concats of at most 16.
+//
+// An element of a concatenation asks for every part whether it lies in it, and groups of equal shapes are one workload.
+absl::Status GroupConcats(Graph& graph);
+
 // Splits long axes into blocks for operators whose work is quadratic in the axis length.
 //
 // TopK compares each element with all others, and CumSum sums all elements before each one. On a long axis

@@ -30,6 +30,7 @@ constexpr Pass<Graph> kPasses[] = {
     {"lower_conv_transposes", LowerConvTransposes},
     {"lower_grouped_convs", LowerGroupedConvs},
     {"lower_matmuls", LowerMatMuls},
+    {"group_concats", GroupConcats},
     {"flatten_reductions", FlattenReductions},
     {"simplify", Simplify},
     {"sink_reshapes", SinkReshapes},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,6 +20,10 @@ using Values = std::vector<ValueId>;
 constexpr int64_t kUnsplitLengthMax =
     512;  // up to this axis length, quadratic work costs less than the extra launches of blocks
 constexpr int64_t kBlock = 128;
+// A CPU unrolls a sum over one of these blocks, and launches cost little: see ScanBlocks.
+constexpr int64_t kUnrolledBlock = 16, kUnrolledBlockMin = 12;
+constexpr int64_t kUnrolledLengthMax = 24;         // the longest axis whose sums are unrolled without blocks
+constexpr int64_t kQuadraticStepsMax = 100 << 10;  // the most additions of a short axis that cost less than launches
 
 const Shape& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
 
@@ -47,25 +52,40 @@ absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums)
                {{"exclusive", sums.exclusive}, {"reverse", sums.reverse}});
 }
 
+// How the axis of a CumSum is cut: the length of a block; 0 if the sums are better made element by element. With a
+// block that is unrolled, each sum is one addition to the sum before it. Lanes have no such chains: they all add at
+// once.
+int64_t ScanBlock(const Graph& graph, const Shape& shape, int64_t axis) {
+  const int64_t extent = shape[static_cast<size_t>(axis)].value();
+  if (graph.target.facts().has_grid) return extent <= kUnsplitLengthMax ? 0 : kBlock;
+  if (extent <= kUnrolledLengthMax) return 0;
+  if (extent <= kUnsplitLengthMax && ir::Product(shape).max() <= kQuadraticStepsMax / extent) return 0;
+  for (int64_t block = kUnrolledBlock; block >= kUnrolledBlockMin; --block) {
+    if (extent % block == 0) return block;  // no padding
+  }
+  return kUnrolledBlock;
+}
+
 absl::StatusOr<ValueId> SumUp(Graph& graph, ValueId value, const Sums& sums) {
   const Shape shape = DimsOf(graph, value);
   const int64_t axis = sums.axis, extent = shape[static_cast<size_t>(axis)].value();
-  if (extent <= kUnsplitLengthMax) return AddCumSum(graph, value, sums);
-  const int64_t blocks = (extent + kBlock - 1) / kBlock;
-  if (extent % kBlock != 0) {
+  const int64_t block = ScanBlock(graph, shape, axis);
+  if (block == 0) return AddCumSum(graph, value, sums);
+  const int64_t blocks = (extent + block - 1) / block;
+  if (extent % block != 0) {
     Ints pads(2 * shape.size(), 0);
-    pads[shape.size() + static_cast<size_t>(axis)] = blocks * kBlock - extent;
+    pads[shape.size() + static_cast<size_t>(axis)] = blocks * block - extent;
     HONE_ASSIGN_OR_RETURN(value, AddOp(graph, "Pad", {value, AddInts(graph, "pads", pads)}));
   }
-  HONE_ASSIGN_OR_RETURN(value, AddReshape(graph, value, Blocked(shape, axis, blocks, kBlock)));
+  HONE_ASSIGN_OR_RETURN(value, AddReshape(graph, value, Blocked(shape, axis, blocks, block)));
   HONE_ASSIGN_OR_RETURN(ValueId before, AddOp(graph, "ReduceSum", {value, AddInts(graph, "axes", {axis + 1})},
                                               {{"keepdims", int64_t{0}}}));
   HONE_ASSIGN_OR_RETURN(before, SumUp(graph, before, {axis, 1, sums.reverse}));
   HONE_ASSIGN_OR_RETURN(before, AddReshape(graph, before, Blocked(shape, axis, blocks, 1)));
   HONE_ASSIGN_OR_RETURN(ValueId within, AddCumSum(graph, value, {axis + 1, sums.exclusive, sums.reverse}));
   HONE_ASSIGN_OR_RETURN(value, AddOp(graph, "Add", {within, before}));
-  HONE_ASSIGN_OR_RETURN(value, AddReshape(graph, value, WithExtent(shape, axis, blocks * kBlock)));
-  if (extent % kBlock == 0) return value;
+  HONE_ASSIGN_OR_RETURN(value, AddReshape(graph, value, WithExtent(shape, axis, blocks * block)));
+  if (extent % block == 0) return value;
   return AddSlice(graph, value, axis, 0, extent);
 }
 
@@ -77,10 +97,17 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
       axes.type.dtype == ir::DType::kInt32 ? ReadConstant<int32_t>(axes)[0] : ReadConstant<int64_t>(axes)[0];
   const int64_t axis = AxisFromFront(given, type.shape.size());
   const Size& extent = type.shape[static_cast<size_t>(axis)];
-  if (!extent.IsFixed() || extent.value() <= kUnsplitLengthMax) return Values{};
+  if (!extent.IsFixed() || ScanBlock(graph, type.shape, axis) == 0) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
   HONE_ASSIGN_OR_RETURN(ValueId sum, AddCast(graph, data, ComputeType(type.dtype)));
+  // The dimensions after the axis become one, so that vectors lie along all of them.
+  Shape flat(type.shape.begin(), type.shape.begin() + axis + 1);
+  flat.push_back(ir::Product(std::span(type.shape).subspan(static_cast<size_t>(axis) + 1)));
+  if (flat.size() < type.shape.size()) {
+    HONE_ASSIGN_OR_RETURN(sum, AddReshape(graph, sum, flat));
+  }
   HONE_ASSIGN_OR_RETURN(sum, SumUp(graph, sum, sums));
+  HONE_ASSIGN_OR_RETURN(sum, AddReshape(graph, sum, type.shape));
   HONE_ASSIGN_OR_RETURN(sum, AddCast(graph, sum, type.dtype));
   return Values{sum};
 }

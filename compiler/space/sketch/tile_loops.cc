@@ -198,6 +198,27 @@ absl::Status SplitReduction(Tiling& t) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Whether tiles of different rows read different elements. Then nothing is gained by one vector of columns for several
+// rows, and the loop over vectors goes inside, along memory.
+bool RowsShareNothing(const Tiling& t) {
+  if (!t.packed.empty() || t.along_reduction()) return false;
+  const ir::Stage s = t.StageOf(t.sums);
+  const ir::Ranges ranges = AxisRanges(s);
+  if (HasWindow(s)) return false;
+  return std::ranges::all_of(LoadsOf(s), [&](const ir::Load& load) {
+    for (size_t d = 0; d < t.rank(); ++d) {
+      const auto stride = StrideOf(load, s.axes[d].name, ranges);
+      const bool moves = stride.has_value() && *stride != 0;
+      if (!t.IsVector(d) && t.Extent(d) > t.TileSize(d) && !moves) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
 absl::Status TileReader(Tiling& t) {
   t.loops.assign(t.levels - 1, {});
   std::vector<std::string> inner(t.rank());
@@ -209,10 +230,10 @@ absl::Status TileReader(Tiling& t) {
     HONE_RETURN_IF_ERROR(AddLoop(t, inner));
   }
   schedule::Reorder order;
-  const bool vector_outside = t.Choose("order", {0, 1}, 0) == 1;
+  const bool vector_outside = t.Choose("order", {0, 1}, 0) == 1, vector_inside = RowsShareNothing(t);
   for (size_t level = 0; level + 1 < t.levels; ++level) {
     auto& loops = t.loops[level];
-    if (level > 0 || vector_outside) {
+    if (level > 0 ? !vector_inside : vector_outside) {
       std::stable_partition(loops.begin(), loops.end(),
                             [&](const Tiling::AxisLoop& loop) { return t.IsVector(loop.axis); });
     }

@@ -16,6 +16,7 @@ const TYPES = {
   '<u4': ['uint32', Uint32Array, 4],
   '<i8': ['int64', BigInt64Array, 8],
   '<u8': ['uint64', BigUint64Array, 8],
+  '<f2': ['float16', Uint16Array, 2],
   '<f4': ['float32', Float32Array, 4],
   '<f8': ['float64', Float64Array, 8],
 };

@@ -38,6 +38,21 @@ TEST(FlattenReductions, ShortLastDimensionsBecomeOneLongOne) {
   EXPECT_THAT(ReducedShape(ExpectPassesKeepMeaning(b.Model()), "GlobalAveragePool"), ElementsAre(2, 7, 27));
 }
 
+Ints SearchedShape(const char* op, const Dims& shape, int64_t axis, int64_t keep) {
+  GraphBuilder b;
+  b.Input("x", shape).Node(op, {"x"}, {"i"}, {Attr("axis", axis), Attr("keepdims", keep)});
+  b.Node("Cast", {"i"}, {"y"}, {Attr("to", kFloat)}).Output("y");  // the test compares f32 values
+  return ReducedShape(ExpectPassesKeepMeaning(b.Model()), op);
+}
+
+TEST(FlattenReductions, TheDimensionsAfterASearchedAxisAreOne) {
+  EXPECT_THAT(SearchedShape("ArgMax", {2, 9, 3, 5}, 1, 1), ElementsAre(2, 9, 15));
+  EXPECT_THAT(SearchedShape("ArgMin", {2, 9, 3, 5}, -3, 0), ElementsAre(2, 9, 15));
+  EXPECT_THAT(SearchedShape("ArgMax", {9, 3, 5, 2}, 0, 0), ElementsAre(9, 30));
+  EXPECT_THAT(SearchedShape("ArgMax", {2, 9, 15}, 1, 1), ElementsAre(2, 9, 15)) << "there is but one";
+  EXPECT_THAT(SearchedShape("ArgMax", {2, 9, 15}, 2, 1), ElementsAre(2, 9, 15)) << "there is none";
+}
+
 TEST(FlattenReductions, OthersStay) {
   EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 64}, {0, 1, 2}, 1), ElementsAre(5, 9, 64)) << "long enough";
   EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {0, 2}, 1), ElementsAre(5, 9, 3)) << "they do not lie together";

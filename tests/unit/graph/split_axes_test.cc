@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/graph/passes/pipeline.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
@@ -29,7 +31,36 @@ TEST(SplitAxes, SumsOfBlocksMeanTheSame) {
     }
   }
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({2, 700}, 1, 0, 0, kInt32)), "CumSum"), 2);
-  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({8, 512}, 1)), "CumSum"), 1) << "short enough";
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({8, 512}, 1)), "CumSum"), 2) << "many sums";
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({8, 100}, 1)), "CumSum"), 1) << "few sums";
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({5000, 24}, 1)), "CumSum"), 1) << "short enough to unroll";
+}
+
+// The shapes of the data of every CumSum after all passes.
+std::vector<std::vector<int64_t>> SummedShapes(const Graph& graph) {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Node& node : graph.nodes) {
+    if (node.op == "CumSum") shapes.push_back(ir::Values(graph.values[node.inputs[0]].type.shape));
+  }
+  return shapes;
+}
+
+TEST(SplitAxes, BlocksOfSumsAreUnrolledOnCpus) {
+  EXPECT_THAT(SummedShapes(Optimize(CumSumModel({2, 640}, 1))),
+              ElementsAre(ElementsAre(2, 40), ElementsAre(2, 40, 16)));
+  EXPECT_THAT(SummedShapes(Optimize(CumSumModel({2, 600}, 1))), ElementsAre(ElementsAre(2, 40), ElementsAre(2, 40, 15)))
+      << "no padding";
+  EXPECT_THAT(SummedShapes(Optimize(CumSumModel({2, 601}, 1))),
+              ElementsAre(ElementsAre(2, 38), ElementsAre(2, 38, 16)));
+  Graph lanes = Import(CumSumModel({2, 640}, 1));
+  lanes.target = target::ParseTarget("cuda:sm_75").value();
+  EXPECT_EQ(RunPasses(lanes), absl::OkStatus());
+  EXPECT_THAT(SummedShapes(lanes), ElementsAre(ElementsAre(2, 5), ElementsAre(2, 5, 128)));
+}
+
+TEST(SplitAxes, TheDimensionsAfterASummedAxisAreOne) {
+  const Graph graph = ExpectPassesKeepMeaning(CumSumModel({2, 640, 3, 5}, 1));
+  EXPECT_THAT(SummedShapes(graph).back(), ElementsAre(2, 40, 16, 15));
 }
 
 TEST(SplitAxes, SumsOfBytesStayBytes) {
@@ -39,7 +70,7 @@ TEST(SplitAxes, SumsOfBytesStayBytes) {
 }
 
 TEST(SplitAxes, ManySumsOfBlocksAreSplitAgain) {
-  EXPECT_EQ(CountOps(Optimize(CumSumModel({1, 480000}, 1)), "CumSum"), 3);
+  EXPECT_EQ(CountOps(Optimize(CumSumModel({1, 480000}, 1)), "CumSum"), 4);
 }
 
 // A sum of 128 values in half precision would have lost digits.

@@ -272,6 +272,66 @@ output t
   }
 }
 
+// The largest of 21 channels, per pixel, and its position.
+std::string ArgMaxOf(std::string_view pixels, std::string_view size = "") {
+  return fmt::format(R"(workload "arg_max"
+{1}input x: f32[2,21,{0}] in [-1, 1]
+t: f32[2,1,{0}] over a:2, b:1, c:{0} = max d:21 of x[a, d, c]
+u: i32[2,1,{0}] over e:2, f:1, g:{0} = min h:21 of select(x[e, h, g] == t[e, 0, g], i32(h), 20i32)
+v: i64[2,1,{0}] over k:2, l:1, m:{0} = i64(u[k, l, m])
+output v
+)",
+                     pixels, size);
+}
+
+TEST(SketchTest, ASearchAlongChannelsTakesVectorsOfPixels) {
+  const std::string many = Scheduled(ArgMaxOf("4096"));
+  EXPECT_THAT(many, AllOf(HasSubstr("split m 64 shift\n"), HasSubstr("parallel"), HasSubstr("reorder d co ci\n"),
+                          HasSubstr("unroll co\n"), HasSubstr("vectorize ci\n")));
+  EXPECT_THAT(Scheduled(ArgMaxOf("49")), HasSubstr("split m 32 shift\n")) << "as few pixels twice as possible";
+  EXPECT_THAT(Scheduled(ArgMaxOf("5")), AllOf(HasSubstr("split m 5 "), HasSubstr("vectorize ci\n")));
+  for (const int64_t vectors : {1, 2, 4}) Scheduled(ArgMaxOf("200"), {{"columns.vectors", vectors, {}}});
+}
+
+TEST(SketchTest, ASearchAlongChannelsTakesVectorsOfAnOpenNumberOfPixels) {
+  const auto workload = ir::ParseWorkload(ArgMaxOf("n", "size n in [1, 500]\n"));
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto candidate = Default(*workload, SomeCpu());
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  EXPECT_THAT(schedule::Print(candidate->schedule), AllOf(HasSubstr("split m 64 mask\n"), HasSubstr("vectorize ci\n")));
+  for (const int64_t pixels : {1, 15, 64, 100, 500}) {
+    EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, SomeCpu(), kTolerance, {{{"n", pixels}}}),
+              absl::OkStatus())
+        << pixels;
+  }
+}
+
+// The sums up to each element of a block, along memory or not.
+TEST(SketchTest, SumsUpToEachElementLieAlongVectors) {
+  const auto sums = [](std::string_view type) {
+    return Scheduled(fmt::format(R"(workload "cum_sum"
+input x: {0}[64,16] in [-1, 1]
+input y: {0}[64,1] in [-1, 1]
+t: {0}[64,16] over i:64, j:16 = sum k:16 of select(k <= j, x[i, k], {1})
+u: {0}[64,16] over m:64, n:16 = t[m, n] + y[m, 0]
+output u
+)",
+                                 type, type == "f64" ? "0.0f64" : "0.0f32"));
+  };
+  EXPECT_THAT(sums("f32"), AllOf(HasSubstr("unroll k\n"), HasSubstr("vectorize j\n")));
+  EXPECT_THAT(sums("f64"), AllOf(HasSubstr("vectorize ji\n"), Not(HasSubstr("rfactor"))));
+}
+
+// Rows that share no elements are walked along memory.
+TEST(SketchTest, TilesOfRowsThatShareNothingFollowMemory) {
+  EXPECT_THAT(Scheduled(R"(workload "cum_sum"
+input x: f32[32,16,1024] in [-1, 1]
+t: f32[32,16,1024] over i:32, j:16, l:1024 = sum k:16 of select(k <= j, x[i, k, l], 0.0f32)
+output t
+)"),
+              HasSubstr("reorder io ii lo j li\n"));
+}
+
 TEST(SketchTest, ManyThreadsHaveATaskEach) {
   constexpr char kMany[] = "x86_64 -mcpu=znver5 -threads=96";
   EXPECT_GE(TasksOf(R"(workload "elementwise"
