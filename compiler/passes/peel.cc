@@ -93,15 +93,20 @@ bool Contains(const ir::Expr& e, const ir::Expr& part) {
 
 // The statement where rest is less than full, and an open size decides rest. Loops that are written out keep their full
 // length, and a condition leaves out the iterations behind the end; others are shorter.
-ir::Stmt MaskTail(const ir::Stmt& s, const Minimum& m) {
+ir::Stmt MaskTail(const ir::Stmt& s, const Minimum& m, const ir::Ranges& ranges) {
   const auto rest = [&](const ir::Expr& e) { return Replace(e, m.expr, m.rest); };
   const ir::For* loop = s.As<ir::For>();
-  if (loop == nullptr || !IsWrittenOut(loop->kind) || !Contains(loop->extent, m.expr)) {
-    return ir::MapChildren(s, [&](const ir::Stmt& child) { return MaskTail(child, m); }, rest);
+  ir::Expr full;
+  ir::Ranges inside = ranges;
+  if (loop != nullptr) {
+    full = ir::Simplify(Replace(loop->extent, m.expr, ir::Expr(m.full)), ranges);
+    inside[loop->var] = {0, ir::BoundsOf(full, ranges).high - 1};
   }
-  const ir::Expr full = ir::Simplify(Replace(loop->extent, m.expr, ir::Expr(m.full)));
+  if (loop == nullptr || !IsWrittenOut(loop->kind) || !Contains(loop->extent, m.expr)) {
+    return ir::MapChildren(s, [&](const ir::Stmt& child) { return MaskTail(child, m, inside); }, rest);
+  }
   return ir::MakeFor(loop->var, full, loop->kind,
-                     ir::MakeIf(ir::MakeVar(loop->var) < rest(loop->extent), MaskTail(loop->body, m)));
+                     ir::MakeIf(ir::MakeVar(loop->var) < rest(loop->extent), MaskTail(loop->body, m, inside)));
 }
 
 // The statement where the condition has the value: it decides between the branches of Selects.
@@ -172,7 +177,7 @@ ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& s
   }
   if (const auto m = whole ? std::nullopt : FindMinimum(s, ranges, sizes)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
-                             m->tail.defined() ? Replace(s, m->expr, m->tail) : MaskTail(s, *m)),
+                             m->tail.defined() ? Replace(s, m->expr, m->tail) : MaskTail(s, *m, ranges)),
                   ranges, sizes);
   }
   if (const ir::For* loop = s.As<ir::For>()) {

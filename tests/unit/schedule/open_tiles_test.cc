@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of an axis whose extent is open: every length is right, and the code of a tile has no conditions.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/execution/model.h"
+#include "compiler/ir/match.h"
+#include "compiler/ir/text.h"
+#include "compiler/schedule/apply.h"
+#include "tests/unit/space/lowered.h"
+
+namespace hone::schedule {
+namespace {
+
+constexpr char kProduct[] = R"(workload "matmul"
+size n in [1, 45]
+input x: f32[n,8] in [-1, 1]
+const w: f32[8,32] in [-1, 1]
+t: f32[n,32] over i:n, j:32 = sum k:8 of x[i, k] * w[k, j]
+y: f32[n,32] over a:n, b:32 = t[a, b] * 2.0f32
+output y
+)";
+
+// Rows that threads share in pieces, so that the row's index is a remainder by an open number.
+constexpr char kBatch[] = R"(workload "batch_matmul"
+size b in [1, 3]
+size n in [1, 20]
+input x: f32[b,n,8] in [-1, 1]
+const w: f32[8,16] in [-1, 1]
+t: f32[b,n,16] over c:b, i:n, j:16 = sum k:8 of x[c, i, k] * w[k, j]
+y: f32[b,n,16] over d:b, a:n, e:16 = t[d, a, e] + 1.0f32
+output y
+)";
+
+constexpr char kTileOf[] = R"(split a {} shift
+split b 16 mask
+reorder ao ai bo bi
+unroll ai
+unroll bo
+vectorize bi
+compute_at t ao
+split j 16 mask
+reorder k i jo ji
+unroll i
+unroll jo
+vectorize ji
+)";
+
+constexpr char kFusedTiles[] = R"(split a 6 shift
+fuse d ao
+unroll ai
+vectorize e
+compute_at t d_ao
+reorder k c i j
+unroll c
+unroll i
+vectorize j
+)";
+
+target::Target Host() { return target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=1").value(); }
+
+std::vector<tests::SizeMap> Rows(int64_t most) {
+  std::vector<tests::SizeMap> sizes;
+  for (int64_t n = 1; n <= most; ++n) sizes.push_back({{"n", n}});
+  return sizes;
+}
+
+// The conditions in the func: around statements, in selects and in masks.
+int Conditions(const ir::Stmt& s) {
+  int count = 0;
+  ir::AnyStmt(s, [&](const ir::Stmt& child) {
+    const ir::Store* store = child.As<ir::Store>();
+    count += store != nullptr && store->mask.defined() ? 1 : 0;
+    return false;
+  });
+  ir::ForEachExpr(s, [&](const ir::Expr& e) {
+    const ir::Load* load = e.As<ir::Load>();
+    count += load != nullptr && load->mask.defined() ? 1 : 0;
+    const ir::Select* select = e.As<ir::Select>();
+    count += select != nullptr && e.type() != ir::kIndexType ? 1 : 0;
+  });
+  return count;
+}
+
+ir::Stmt LoweredBody(const char* workload, const std::string& steps) {
+  const absl::StatusOr<State> state = Replay(ir::ParseWorkload(workload).value(), ParseSchedule(steps).value());
+  EXPECT_TRUE(state.ok()) << state.status();
+  const auto lowered = execution::Lower(*state, Host(), "k");
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return lowered->main.at(0).body;
+}
+
+TEST(OpenTiles, AreRightForEveryNumberOfRows) {
+  const ir::Workload workload = ir::ParseWorkload(kProduct).value();
+  for (const int factor : {1, 2, 3, 6, 14, 17}) {
+    const absl::StatusOr<Schedule> steps = ParseSchedule(fmt::format(kTileOf, factor));
+    ASSERT_TRUE(steps.ok()) << steps.status();
+    EXPECT_EQ(tests::CheckLowered(workload, *steps, Host(), {}, Rows(45)), absl::OkStatus()) << factor;
+  }
+}
+
+TEST(OpenTiles, HaveNoConditionsInside) {
+  EXPECT_EQ(Conditions(LoweredBody(kProduct, fmt::format(kTileOf, 14))), 0);
+  EXPECT_EQ(Conditions(LoweredBody(kBatch, kFusedTiles)), 0);
+}
+
+TEST(OpenTiles, MayBeFusedWithAnOpenBatch) {
+  std::vector<tests::SizeMap> sizes;
+  for (int64_t b = 1; b <= 3; ++b) {
+    for (int64_t n = 1; n <= 20; ++n) sizes.push_back({{"b", b}, {"n", n}});
+  }
+  EXPECT_EQ(
+      tests::CheckLowered(ir::ParseWorkload(kBatch).value(), ParseSchedule(kFusedTiles).value(), Host(), {}, sizes),
+      absl::OkStatus());
+}
+
+// A tail of tiles inside a tail of tasks: unrolled loops keep their full length, and conditions leave out the rest.
+TEST(OpenTiles, OfAPeeledTaskCanBeUnrolled) {
+  constexpr char kSteps[] = R"(split a 12 peel
+compute_at t ao
+split i 4 peel
+reorder io k ii j
+unroll ii
+vectorize j
+)";
+  EXPECT_EQ(
+      tests::CheckLowered(ir::ParseWorkload(kProduct).value(), ParseSchedule(kSteps).value(), Host(), {}, Rows(45)),
+      absl::OkStatus());
+}
+
+// The first tile prefetches the next columns of weights for all tiles.
+TEST(OpenTiles, ShareAPrefetch) {
+  const std::string steps =
+      "pack w t 1/16 0 1%16\nsplit b 16 mask\nsplit a 4 shift\nreorder bo ao ai bi\nunroll ai\n"
+      "vectorize bi\ncompute_at t ao\nreorder k i j\nunroll i\nvectorize j\nprefetch wpt t bo 1\n";
+  EXPECT_EQ(
+      tests::CheckLowered(ir::ParseWorkload(kProduct).value(), ParseSchedule(steps).value(), Host(), {}, Rows(20)),
+      absl::OkStatus());
+  EXPECT_THAT(ir::Print(LoweredBody(kProduct, steps)), testing::HasSubstr("prefetch"));
+}
+
+}  // namespace
+}  // namespace hone::schedule
