@@ -120,7 +120,7 @@ Interval AtomBounds(const Expr& atom, const Ranges& ranges) {
     case BinaryOp::kFloorMod:
       if (b.low <= 0) return {};
       if (a.low >= 0 && a.high < b.low) return a;
-      return {0, b.high - 1};
+      return {0, IsUnbounded(b.high) ? b.high : b.high - 1};
     default:
       return {};
   }
@@ -519,7 +519,8 @@ Expr FromLinear(const Linear& linear) {
 Ranges RangesAtLeast(const Expr& e, int64_t least, Ranges ranges) {
   if (const Var* variable = e.As<Var>()) {
     const auto range = ranges.find(variable->name);
-    if (range != ranges.end()) range->second.low = std::max(range->second.low, least);
+    const bool known = range != ranges.end() && range->second.low != kAnyValue.low;
+    if (known) range->second.low = std::max(range->second.low, least);
     return ranges;
   }
   const Binary* quotient = e.As<Binary>();
@@ -539,7 +540,8 @@ Ranges RangesWhere(const Expr& condition, Ranges ranges) {
   if (test == nullptr) return ranges;
   if (test->op == BinaryOp::kAnd) return RangesWhere(test->b, RangesWhere(test->a, std::move(ranges)));
   const int64_t* least = test->op == BinaryOp::kGe ? AsInt(test->b) : nullptr;
-  return least == nullptr ? ranges : RangesAtLeast(test->a, *least, std::move(ranges));
+  if (least == nullptr || MayWrap(test->a, ranges)) return ranges;
+  return RangesAtLeast(test->a, *least, std::move(ranges));
 }
 
 // A lower bound of e where the condition is true, from the parts of it that say that something is at least a number.

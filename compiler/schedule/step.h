@@ -34,7 +34,8 @@ enum class Tail : uint8_t {
   // The last tile starts earlier and computes some elements twice, without conditions or a second copy of the code.
   // Only for loops over output elements, of extent >= factor, without a reduction loop outside. If the extent is open
   // and may be less than the factor, the tile may have any length up to half of the factor, too: the first two tiles
-  // share a short loop, and the last tile is no longer than it must be. The code has a copy for each length.
+  // share a short loop, and the last tile is no longer than it must be. The code has a copy for each length, and the
+  // factor is at most 64.
   kShift,
   // The tail is a second copy of the code with its own constant extent. No wasted work; twice the code.
   kPeel,

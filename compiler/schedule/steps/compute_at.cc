@@ -254,16 +254,19 @@ bool IsQuotientBelow(const State& state, const ir::Expr& index, const ir::Size& 
   return apart.IsPoint() && apart.low == 0;
 }
 
-// The index in the last iterations of the loops over open sizes that it grows with. LoopRanges has their largest
-// extents, which may not fit together.
+// The index in the last iterations of the loops over open sizes that it grows with in equal steps. LoopRanges has their
+// largest extents, which may not fit together.
 ir::Expr AtLastIterations(const State& state, const ir::Expr& index, const ir::Ranges& ranges) {
-  ir::VarMap last;
-  for (const auto& [atom, k] : ir::ToLinear(index, ranges).terms) {
+  const ir::Linear linear = ir::ToLinear(index, ranges);
+  ir::Linear last = linear;
+  for (const auto& [atom, k] : linear.terms) {
     const ir::Var* variable = atom.As<ir::Var>();
     const Loop* loop = variable == nullptr || k < 0 ? nullptr : LoopOf(state, variable->name);
-    if (loop != nullptr && state.IsOpen(loop->extent)) last[loop->name] = loop->extent - ir::Expr(1);
+    if (loop == nullptr || !state.IsOpen(loop->extent)) continue;
+    last.Add(atom, -k);
+    last.Add(ir::ToLinear(loop->extent - ir::Expr(1), ranges), k);
   }
-  return ir::Simplify(ir::Substitute(index, last), ranges);
+  return ir::FromLinear(last);
 }
 
 absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {

@@ -8,6 +8,9 @@
 namespace hone::schedule {
 namespace {
 
+constexpr int64_t kOpenTileMax = 64;  // iterations of a shifted tile that may be longer than the loop: half as many
+                                      // versions of the code
+
 // size: the number of iterations, if it is the same wherever the loop runs. open: an open size decides it.
 absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional<ir::Size>& size, bool open) {
   if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
@@ -19,6 +22,11 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
         fmt::format("loop {} has no constant extent; its tail must be masked ('mask')", loop.name));
   }
   if (step.tail == Tail::kShift && !Divides(step.factor, *size)) {
+    if (open && size->min() < step.factor && step.factor > kOpenTileMax) {
+      return absl::FailedPreconditionError(
+          fmt::format("loop {} may be shorter than the tile of {}; such tiles have at most {} iterations", loop.name,
+                      step.factor, kOpenTileMax));
+    }
     if (loop.reduce)
       return absl::FailedPreconditionError(
           fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));

@@ -35,8 +35,8 @@ struct Panels {
   std::string panel, vector, element;
 };
 
-// An open number of whole vectors has panels with fewer vectors at its end. Otherwise conditions leave out what is
-// behind the end.
+// An open number of whole vectors has panels with fewer vectors at its end. Otherwise conditions leave out what lies
+// past the end.
 absl::StatusOr<Panels> SplitPanels(const RegisterTilePlan& plan, const std::string& loop, Sketch& sketch) {
   if (plan.tail == Tail::kPeel && plan.vectors > 1 && sketch.HasMultiple(loop, plan.width)) {
     HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, sketch.Split(loop, plan.width, Tail::kMask));

@@ -206,7 +206,7 @@ class WinogradTile {
 
   // Splits the loop into chunks of `size` iterations, which threads share. Returns the loop over chunks.
   absl::StatusOr<std::string> ShareChunks(const std::string& loop, int64_t size) {
-    // The rows of register tiles inside must have one length, so an open last chunk computes tiles behind the end.
+    // The rows of register tiles inside must have one length, so an open last chunk computes tiles past the end.
     const Tail tail = sketch_.IsOpen(loop) ? Tail::kMask : Tail::kShift;
     HONE_ASSIGN_OR_RETURN(const SplitLoops chunks, sketch_.Split(loop, size, tail));
     if (sketch_.target.threads > 1) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # hone_add_model(TARGET MODEL.onnx LOCK hone.lock [NAME name] [TARGET spec...] [SHAPE name=1,3,224,224...]
-#                [BIND name=values...] [OPERATORS file...] [DEPENDS file...])
+#                [BIND name=values...] [OPERATORS file...] [LOOP_STEPS n] [FALLBACK onnxruntime] [DEPENDS file...])
 #
 # Compiles the model with exactly the schedules of the lock file (`hone records lock`) when the project is built. Needs
 # no records and no network. The first argument is a target of the project. It gets
@@ -9,11 +9,11 @@
 #   NAME.hone           the package, in CMAKE_CURRENT_BINARY_DIR; its path is appended to the target's property
 #                       HONE_PACKAGES. Install it beside the program.
 # NAME: by default the model's file name without .onnx. Give it if a project has one model several times, for example in
-# different shapes. TARGET: which of the lock file's targets to compile for. SHAPE, BIND, OPERATORS: the values and
-# files with which the model was locked; a file in BIND or OPERATORS is relative to CMAKE_CURRENT_SOURCE_DIR, as the
+# different shapes. TARGET: which of the lock file's targets to compile for. SHAPE, BIND, OPERATORS, LOOP_STEPS,
+# FALLBACK: the values and files with which the model was locked; a file in BIND or OPERATORS is relative to CMAKE_CURRENT_SOURCE_DIR, as the
 # model is. DEPENDS: further files that the model reads, for example its external weights.
 function(hone_add_model target model)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "LOCK;NAME" "TARGET;SHAPE;BIND;OPERATORS;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "LOCK;NAME;LOOP_STEPS;FALLBACK" "TARGET;SHAPE;BIND;OPERATORS;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hone_add_model(${target} ${model}) does not take: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -41,8 +41,9 @@ function(hone_add_model target model)
   set_property(DIRECTORY APPEND PROPERTY HONE_MODEL_NAMES "${name}")
   set_property(TARGET ${target} APPEND PROPERTY HONE_MODEL_NAMESPACES "${namespace}")
   set(options)
-  foreach(option TARGET SHAPE BIND OPERATORS)
+  foreach(option TARGET SHAPE BIND OPERATORS LOOP_STEPS FALLBACK)
     string(TOLOWER "--${option}" flag)
+    string(REPLACE "_" "-" flag "${flag}")
     foreach(value IN LISTS ARG_${option})
       list(APPEND options "${flag}" "${value}")
     endforeach()
