@@ -155,9 +155,13 @@ TEST(CustomOperators, IndicesMustStayInside) {
        {"i", "n - 1 - i", "max(min(i + 1, n - 1), 0)", "(i + 5) %% n", "i // 2", "0", "max(min(k[i], n - 1), 0)"}) {
     EXPECT_EQ(Error(text(inside)), "") << inside;
   }
-  for (const char* outside : {"i + 1", "i - 1", "n", "i * 2", "k[i]", "1"}) {
+  for (const char* outside : {"i + 1", "i - 1", "n", "i * 2", "k[i]", "1", "max(min(k[i], n - 1) - 5, 0)"}) {
     EXPECT_THAT(Error(text(outside)), HasSubstr("stage 'y' may read outside 'x': index 0 is")) << outside;
   }
+  EXPECT_THAT(Error("operator \"a\" \"B\"\nworkload \"b\"\ninput x: f32[4]\n"
+                    "y: f32[4] over i:4 = x[(i * 4611686018427387904) // 2305843009213693952]\noutput y\n"),
+              HasSubstr("may read outside 'x'"))
+      << "the product wraps";
 }
 
 TEST(CustomOperators, HalfTypesAreStoredOnly) {
