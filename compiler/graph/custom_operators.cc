@@ -2,11 +2,9 @@
 #include "compiler/graph/custom_operators.h"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "base/read_file.h"
 #include "base/status.h"
 #include "compiler/graph/convert_attribute.h"
 #include "compiler/graph/emit.h"
@@ -127,14 +125,6 @@ absl::Status ParseSection(const Section& section, const std::string& path, Custo
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadBytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (!file || !content) return absl::NotFoundError(fmt::format("{}: the file cannot be read", path));
-  return std::move(content).str();
-}
-
 std::string Describe(const CustomOperators::Key& key) {
   return fmt::format("{}{}{}", key.first, key.first.empty() ? "" : ".", key.second);
 }
@@ -175,12 +165,13 @@ absl::StatusOr<CustomOperators> ParseOperators(std::string_view text, const std:
 absl::StatusOr<CustomOperators> ReadOperators(std::span<const std::string> paths) {
   CustomOperators all;
   for (const std::string& path : paths) {
-    HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path));
+    const absl::StatusOr<std::string> bytes = ReadWholeFile(path);
+    if (!bytes.ok()) return Annotate(bytes.status(), fmt::format("{}: the file cannot be read", path));
     CustomOperators operators;
-    if (IsOperatorText(bytes)) {
-      HONE_ASSIGN_OR_RETURN(operators, ParseOperators(bytes, path));
+    if (IsOperatorText(*bytes)) {
+      HONE_ASSIGN_OR_RETURN(operators, ParseOperators(*bytes, path));
     } else {
-      absl::StatusOr<std::map<FunctionKey, RawFunction>> functions = ReadFunctions(bytes);
+      absl::StatusOr<std::map<FunctionKey, RawFunction>> functions = ReadFunctions(*bytes);
       if (!functions.ok()) {
         return Annotate(functions.status(), fmt::format("{} (--operators)", path));
       }

@@ -227,6 +227,8 @@ TEST_F(OperatorFiles, BadFilesAreRefused) {
   EXPECT_THAT(error({Write("plain.onnx", b.Model())}), HasSubstr("has no local functions"));
   EXPECT_THAT(error({Write("odd.txt", "Operators of mine\n")}),
               HasSubstr("neither an ONNX model nor a text that begins with the word operator"));
+  EXPECT_THAT(error({Write("empty.operators", "")}),
+              HasSubstr("empty.operators: the file cannot be read: it is empty"));
   const std::string path = Write("scaled.operators", kScaled);
   EXPECT_THAT(error({path, path}), HasSubstr("operator com.example.EverySecond is defined twice"));
 }
