@@ -77,10 +77,13 @@ absl::StatusOr<OperatorExpression::Number> ParseNumber(ir::TokenStream& tokens) 
   }
   number.dtype = *dtype;
   if (!tokens.Accept("=")) return number;
-  const ir::Token at = tokens.Peek();
-  HONE_ASSIGN_OR_RETURN(number.fallback, tokens.ExpectDouble("the number that a node without the attribute has"));
-  if (*dtype == ir::DType::kInt64 && std::trunc(*number.fallback) != *number.fallback) {
-    return ir::TokenStream::ErrorAt(at, "an attribute of type i64 needs an integer");
+  constexpr std::string_view kWhat = "the number that a node without the attribute has";
+  if (*dtype == ir::DType::kInt64) {
+    const bool is_negative = tokens.Accept("-");
+    HONE_ASSIGN_OR_RETURN(const int64_t integer, tokens.ExpectInteger(kWhat));
+    number.fallback = is_negative ? -integer : integer;
+  } else {
+    HONE_ASSIGN_OR_RETURN(number.fallback, tokens.ExpectDouble(kWhat));
   }
   return number;
 }
@@ -192,21 +195,17 @@ absl::StatusOr<ir::Workload> Instantiate(const OperatorExpression& expression,
   std::map<std::string, ir::Expr> numbers;
   for (const OperatorExpression::Number& number : expression.numbers) {
     const auto given = attributes.find(number.name);
-    std::optional<double> value = number.fallback;
-    if (given != attributes.end() && number.dtype == ir::DType::kInt64) {
-      const std::optional<int64_t> integer = ConvertAttribute<int64_t>(given->second);
-      if (!integer) {
-        return absl::InvalidArgumentError(fmt::format("attribute '{}' must be an integer", number.name));
-      }
+    const std::optional<Attribute> value = given != attributes.end() ? given->second : number.fallback;
+    if (!value) return absl::InvalidArgumentError(fmt::format("attribute '{}' is missing", number.name));
+    if (number.dtype == ir::DType::kInt64) {
+      const std::optional<int64_t> integer = ConvertAttribute<int64_t>(*value);
+      if (!integer) return absl::InvalidArgumentError(fmt::format("attribute '{}' must be an integer", number.name));
       numbers[number.name] = ir::MakeInt({number.dtype, 1}, *integer);
       continue;
     }
-    if (given != attributes.end()) {
-      value = ConvertAttribute<double>(given->second);
-      if (!value) return absl::InvalidArgumentError(fmt::format("attribute '{}' must be a number", number.name));
-    }
-    if (!value) return absl::InvalidArgumentError(fmt::format("attribute '{}' is missing", number.name));
-    numbers[number.name] = ir::MakeConst({number.dtype, 1}, *value);
+    const std::optional<double> real = ConvertAttribute<double>(*value);
+    if (!real) return absl::InvalidArgumentError(fmt::format("attribute '{}' must be a number", number.name));
+    numbers[number.name] = ir::MakeConst({number.dtype, 1}, *real);
   }
   HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(expression.workload_text, numbers));
   HONE_RETURN_IF_ERROR(ir::CheckIndices(workload));

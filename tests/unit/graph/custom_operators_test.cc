@@ -164,6 +164,26 @@ TEST(CustomOperators, IndicesMustStayInside) {
       << "the product wraps";
 }
 
+// A double does not have the default.
+TEST(CustomOperators, IntegersKeepAllDigits) {
+  const auto text = [](const char* type) {
+    return fmt::format(
+        "operator \"a\" \"B\"\nattribute k: {}\nworkload \"b\"\ninput x: i64[4]\n"
+        "y: i64[4] over i:4 = x[i] + k\noutput y\n",
+        type);
+  };
+  for (const char* number : {"9007199254740993", "-9007199254740993"}) {
+    const absl::StatusOr<CustomOperators> operators =
+        ParseOperators(text(fmt::format("i64 = {}", number).c_str()), "my.operators");
+    ASSERT_TRUE(operators.ok()) << operators.status();
+    const absl::StatusOr<ir::Workload> workload = Instantiate(operators->expressions.begin()->second.front(), {});
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    EXPECT_THAT(ir::Print(*workload), HasSubstr(fmt::format("x[i] + {}\n", number)));
+  }
+  EXPECT_THAT(Error(text("i64 = 0.5")), HasSubstr("line 2, column 20: expected the number"));
+  EXPECT_THAT(Error(text("i64 = 9223372036854775808")), HasSubstr("an integer of 64 bits"));
+}
+
 TEST(CustomOperators, HalfTypesAreStoredOnly) {
   const std::string head = "operator \"a\" \"B\"\nworkload \"b\"\ninput x: f16[4]\n";
   EXPECT_THAT(Error(head + "y: f16[4] over i:4 = x[i] + x[i]\noutput y\n"), HasSubstr("cast to f32 first"));
