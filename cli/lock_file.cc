@@ -2,14 +2,11 @@
 #include "cli/lock_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/read_file.h"
 #include "base/status.h"
 #include "deploy/package/atomic_file.h"
 #include "fmt/format.h"
@@ -201,14 +198,12 @@ absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string&
 }
 
 absl::StatusOr<LockFile> ReadLockFile(const std::string& path) {
-  errno = 0;  // reading an empty file fails without setting errno
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(path);
+  if (!text.ok()) {
     return absl::NotFoundError(fmt::format("cannot read lock file {}: {}; `hone records lock` makes one", path,
-                                           errno != 0 ? std::strerror(errno) : "it is empty"));
+                                           std::string(text.status().message())));
   }
-  return ParseLockFile(std::move(content).str(), path);
+  return ParseLockFile(*text, path);
 }
 
 absl::Status WriteLockFile(const LockFile& lock, const std::string& path) {

@@ -4,18 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "base/read_file.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
@@ -34,17 +31,9 @@ namespace {
 bool IsFile(const std::string& bound) { return bound.ends_with(".npy"); }
 
 absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();  // also fails for an empty file
-  if (!file || !content) {
-    const char* reason = errno != 0 ? std::strerror(errno) : "it is empty";
-    return absl::NotFoundError(fmt::format("cannot read an array from {}: {}", path, reason));
-  }
-  const std::string bytes_of_file = std::move(content).str();
-  const absl::StatusOr<Array> array =
-      ParseNpy({reinterpret_cast<const uint8_t*>(bytes_of_file.data()), bytes_of_file.size()});
+  const absl::StatusOr<std::string> file = ReadWholeFile(path);
+  if (!file.ok()) return Annotate(file.status(), "cannot read an array from " + path);
+  const absl::StatusOr<Array> array = ParseNpy({reinterpret_cast<const uint8_t*>(file->data()), file->size()});
   if (!array.ok()) return Annotate(array.status(), path);
   const auto* bytes = reinterpret_cast<const std::byte*>(array->data.data());
   return graph::Constant{{array->dtype, array->shape},

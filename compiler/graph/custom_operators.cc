@@ -2,11 +2,9 @@
 #include "compiler/graph/custom_operators.h"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "base/read_file.h"
 #include "base/status.h"
 #include "compiler/graph/convert_attribute.h"
 #include "compiler/graph/emit.h"
@@ -79,10 +77,13 @@ absl::StatusOr<OperatorExpression::Number> ParseNumber(ir::TokenStream& tokens) 
   }
   number.dtype = *dtype;
   if (!tokens.Accept("=")) return number;
-  const ir::Token at = tokens.Peek();
-  HONE_ASSIGN_OR_RETURN(number.fallback, tokens.ExpectDouble("the number that a node without the attribute has"));
-  if (*dtype == ir::DType::kInt64 && std::trunc(*number.fallback) != *number.fallback) {
-    return ir::TokenStream::ErrorAt(at, "an attribute of type i64 needs an integer");
+  constexpr std::string_view kWhat = "the number that a node without the attribute has";
+  if (*dtype == ir::DType::kInt64) {
+    const bool is_negative = tokens.Accept("-");
+    HONE_ASSIGN_OR_RETURN(const int64_t integer, tokens.ExpectInteger(kWhat));
+    number.fallback = is_negative ? -integer : integer;
+  } else {
+    HONE_ASSIGN_OR_RETURN(number.fallback, tokens.ExpectDouble(kWhat));
   }
   return number;
 }
@@ -127,14 +128,6 @@ absl::Status ParseSection(const Section& section, const std::string& path, Custo
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadBytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (!file || !content) return absl::NotFoundError(fmt::format("{}: the file cannot be read", path));
-  return std::move(content).str();
-}
-
 std::string Describe(const CustomOperators::Key& key) {
   return fmt::format("{}{}{}", key.first, key.first.empty() ? "" : ".", key.second);
 }
@@ -175,12 +168,13 @@ absl::StatusOr<CustomOperators> ParseOperators(std::string_view text, const std:
 absl::StatusOr<CustomOperators> ReadOperators(std::span<const std::string> paths) {
   CustomOperators all;
   for (const std::string& path : paths) {
-    HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path));
+    const absl::StatusOr<std::string> bytes = ReadWholeFile(path);
+    if (!bytes.ok()) return Annotate(bytes.status(), fmt::format("{}: the file cannot be read", path));
     CustomOperators operators;
-    if (IsOperatorText(bytes)) {
-      HONE_ASSIGN_OR_RETURN(operators, ParseOperators(bytes, path));
+    if (IsOperatorText(*bytes)) {
+      HONE_ASSIGN_OR_RETURN(operators, ParseOperators(*bytes, path));
     } else {
-      absl::StatusOr<std::map<FunctionKey, RawFunction>> functions = ReadFunctions(bytes);
+      absl::StatusOr<std::map<FunctionKey, RawFunction>> functions = ReadFunctions(*bytes);
       if (!functions.ok()) {
         return Annotate(functions.status(), fmt::format("{} (--operators)", path));
       }
@@ -201,21 +195,17 @@ absl::StatusOr<ir::Workload> Instantiate(const OperatorExpression& expression,
   std::map<std::string, ir::Expr> numbers;
   for (const OperatorExpression::Number& number : expression.numbers) {
     const auto given = attributes.find(number.name);
-    std::optional<double> value = number.fallback;
-    if (given != attributes.end() && number.dtype == ir::DType::kInt64) {
-      const std::optional<int64_t> integer = ConvertAttribute<int64_t>(given->second);
-      if (!integer) {
-        return absl::InvalidArgumentError(fmt::format("attribute '{}' must be an integer", number.name));
-      }
+    const std::optional<Attribute> value = given != attributes.end() ? given->second : number.fallback;
+    if (!value) return absl::InvalidArgumentError(fmt::format("attribute '{}' is missing", number.name));
+    if (number.dtype == ir::DType::kInt64) {
+      const std::optional<int64_t> integer = ConvertAttribute<int64_t>(*value);
+      if (!integer) return absl::InvalidArgumentError(fmt::format("attribute '{}' must be an integer", number.name));
       numbers[number.name] = ir::MakeInt({number.dtype, 1}, *integer);
       continue;
     }
-    if (given != attributes.end()) {
-      value = ConvertAttribute<double>(given->second);
-      if (!value) return absl::InvalidArgumentError(fmt::format("attribute '{}' must be a number", number.name));
-    }
-    if (!value) return absl::InvalidArgumentError(fmt::format("attribute '{}' is missing", number.name));
-    numbers[number.name] = ir::MakeConst({number.dtype, 1}, *value);
+    const std::optional<double> real = ConvertAttribute<double>(*value);
+    if (!real) return absl::InvalidArgumentError(fmt::format("attribute '{}' must be a number", number.name));
+    numbers[number.name] = ir::MakeConst({number.dtype, 1}, *real);
   }
   HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(expression.workload_text, numbers));
   HONE_RETURN_IF_ERROR(ir::CheckIndices(workload));

@@ -27,7 +27,7 @@ struct OperatorExpression {
   struct Number {
     std::string name;  // of the attribute, and in the text
     ir::DType dtype = ir::DType::kFloat32;
-    std::optional<double> fallback;  // nullopt: a node must have the attribute
+    std::optional<Attribute> fallback;  // of the type; nullopt: a node must have the attribute
   };
 
   std::string place;  // "FILE: line 3", where the operator is defined

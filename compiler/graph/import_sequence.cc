@@ -17,6 +17,7 @@ namespace hone::graph {
 namespace {
 
 constexpr int64_t kSequenceStepsMax = 256;
+constexpr int64_t kSplitPartsMax = 65'536;  // of a tensor that is split; each is a node
 constexpr std::string_view kSequenceOperators[] = {"SequenceConstruct",  "SequenceEmpty",      "SequenceInsert",
                                                    "SequenceErase",      "SequenceAt",         "SequenceLength",
                                                    "ConcatFromSequence", "SequenceMap",        "Optional",
@@ -228,9 +229,21 @@ class SequenceImport {
     return AddConcat(at_, std::move(parts), axis);
   }
 
+  // Parts of one length; the last may be shorter.
+  static absl::StatusOr<std::vector<int64_t>> EqualParts(int64_t extent, int64_t length) {
+    const int64_t count = extent / length + (extent % length != 0 ? 1 : 0);
+    if (count > kSplitPartsMax) {
+      return absl::UnimplementedError(
+          fmt::format("the sequence would have {} elements; at most {} are supported", count, kSplitPartsMax));
+    }
+    std::vector<int64_t> lengths(static_cast<size_t>(count), length);
+    if (extent % length != 0) lengths.back() = extent % length;
+    return lengths;
+  }
+
   // The lengths of the parts along a dimension of this extent.
   absl::StatusOr<std::vector<int64_t>> PartLengths(int64_t extent) {
-    if (!IsGivenInput(inputs_, 1)) return std::vector<int64_t>(static_cast<size_t>(extent), 1);
+    if (!IsGivenInput(inputs_, 1)) return EqualParts(extent, 1);
     if (Sequences::Is(inputs_[1])) return absl::InvalidArgumentError("input 1 must be a tensor");
     HONE_ASSIGN_OR_RETURN(const auto split, KnownInts(at_, inputs_[1], steps_left_));
     if (!split) return absl::UnimplementedError("the lengths of the parts must be known when the model is compiled");
@@ -246,9 +259,7 @@ class SequenceImport {
     if (split->empty()) return absl::InvalidArgumentError("the length of a part is missing");
     const int64_t length = split->front();
     if (length <= 0) return absl::InvalidArgumentError("the length of a part must be positive");
-    std::vector<int64_t> lengths(static_cast<size_t>(extent / length), length);
-    if (extent % length != 0) lengths.push_back(extent % length);
-    return lengths;
+    return EqualParts(extent, length);
   }
 
   absl::StatusOr<ValueId> Split() {

@@ -464,7 +464,8 @@ class Importer {
     HONE_ASSIGN_OR_RETURN(at_->graph.outputs, FindOutputs(outputs, scope));
     HONE_RETURN_IF_ERROR(CheckNotSmall(at_->graph.outputs, "a result of its body"));
     if (std::ranges::any_of(at_->graph.outputs, Sequences::Is)) {
-      return absl::UnimplementedError("a run decides its course, and a result of its body is a sequence");
+      return absl::UnimplementedError(
+          "its body returns a sequence; that works only if the course of the node is known when the model is compiled");
     }
     for (const std::string& name : outputs) at_->graph.output_names.push_back(name);
     return absl::OkStatus();
@@ -580,7 +581,9 @@ class Importer {
     const Context inner = InsideOf(node, index, context);
     return [this, inner, &outer](const RawGraph& body,
                                  const std::vector<ValueId>& inputs) -> absl::StatusOr<std::vector<ValueId>> {
-      if (body.inputs.size() != inputs.size()) return absl::InvalidArgumentError("its body has other inputs than it");
+      const size_t has = body.inputs.size(), given = inputs.size();
+      if (has != given)
+        return absl::InvalidArgumentError(fmt::format("its body has {} inputs, but the node gives it {}", has, given));
       Scope scope{.outer = &outer, .values = {}};
       for (size_t i = 0; i < inputs.size(); ++i) {
         HONE_RETURN_IF_ERROR(Define(body.inputs[i].name, inputs[i], scope));

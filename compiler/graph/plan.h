@@ -131,8 +131,8 @@ struct ImportOptions {
   // The most steps of a loop whose number of steps the model does not state, if memory depends on it: the loop stacks
   // rows, or a state grows. A run that needs more fails.
   int64_t loop_steps = 1024;
-  // Called with each warning of a successful import: the file violates the specification, but its meaning is certain.
-  // If empty, warnings are dropped.
+  // Called with each warning of a successful import (the file violates the specification, but its meaning is certain),
+  // and, before the import, with each part that ONNX Runtime computes. If empty, both are dropped.
   std::function<void(const std::string& text)> warn;
 };
 

@@ -90,9 +90,10 @@ bool MayReadSmall(const Node& node, size_t input) {
 }
 
 absl::Status SmallTypeError(std::string_view what, const SmallType& type) {
-  return absl::UnimplementedError(fmt::format(
-      "{} has elements of type {}, which is for storage: they may be cast, quantized, dequantized and moved", what,
-      type.name));
+  return absl::UnimplementedError(
+      fmt::format("{} has elements of type {}, which is for storage only; such elements can be cast, quantized, "
+                  "dequantized or moved",
+                  what, type.name));
 }
 
 bool KeepsSmall(const Node& node) { return FactsOf(node).movement != Movement::kNone || Is(node, "Gather"); }

@@ -10,6 +10,7 @@
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/safe_bounds.h"
+#include "compiler/ir/simplify.h"
 #include "compiler/ir/text.h"
 #include "fmt/format.h"
 
@@ -42,6 +43,15 @@ Bounds AllOf(Bounds a, const Bounds& b) {
   return a;
 }
 
+// The bounds without those that may be near the ends of 64 bits or beyond: there the arithmetic of a kernel wraps, but
+// that of sizes stays at the end.
+Bounds WithoutHuge(Bounds bounds) {
+  std::erase_if(bounds, [](const Size& bound) {
+    return bound.min() <= -Interval::kUnbounded || bound.max() >= Interval::kUnbounded;
+  });
+  return bounds;
+}
+
 Size SmallerOf(const Size& a, const Size& b) { return Min(a, b); }
 Size LargerOf(const Size& a, const Size& b) { return Max(a, b); }
 
@@ -58,7 +68,18 @@ class IndexBounds {
     }
   }
 
+  // A sum, difference or product needs bounds on both sides: without one of them it may wrap past the other.
   IndexRange Of(const Expr& e) const {
+    IndexRange range = OfKind(e);
+    range = {WithoutHuge(std::move(range.low)), WithoutHuge(std::move(range.high))};
+    const auto* binary = e.As<Binary>();
+    const bool may_wrap = binary != nullptr && (binary->op == BinaryOp::kAdd || binary->op == BinaryOp::kSub ||
+                                                binary->op == BinaryOp::kMul);
+    return may_wrap && (range.low.empty() || range.high.empty()) ? IndexRange{} : range;
+  }
+
+ private:
+  IndexRange OfKind(const Expr& e) const {
     if (const auto* number = e.As<IntImm>()) return {{Size(number->value)}, {Size(number->value)}};
     if (const auto* var = e.As<Var>()) {
       const auto known = vars_.find(var->name);
@@ -74,7 +95,6 @@ class IndexBounds {
     return {{Size(bounds.low)}, {Size(bounds.high)}};
   }
 
- private:
   IndexRange OfBinary(const Binary& e) const {
     const IndexRange a = Of(e.a), b = Of(e.b);
     const auto add = [](const Size& x, const Size& y) { return x + y; };

@@ -47,7 +47,14 @@ int64_t SaturatingMultiply(int64_t a, int64_t b) {
 }
 int64_t FloorQuotient(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return SaturatingMultiply(a, -1);
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+
+// a / b; nullopt if b does not divide a, or if the quotient is no number of 64 bits.
+std::optional<int64_t> WholeQuotient(int64_t a, int64_t b) {
+  if (b == 0 || (b == -1 && a == kSmallest) || a % b != 0) return std::nullopt;
+  return a / b;
 }
 
 SizeBounds BoundsOfProduct(SizeBounds a, SizeBounds b) {
@@ -148,12 +155,10 @@ Size FromAtom(AtomPtr atom) { return SizeSum::ToSize(SizeSum::Of(std::move(atom)
 // The number k with a == k * b; nullopt if there is none.
 std::optional<int64_t> MultipleOf(const SizeSum& a, const SizeSum& b) {
   if (a.terms.empty() || b.terms.empty() || a.terms.size() != b.terms.size()) return std::nullopt;
-  const int64_t divisor = b.terms.front().coefficient;
-  if (a.terms.front().coefficient % divisor != 0) return std::nullopt;
-  const int64_t multiple = a.terms.front().coefficient / divisor;
-  if (multiple == kSmallest) return std::nullopt;  // its negation overflows
-  const SizeSum rest = AddScaled(a, b, -multiple);
-  return rest.terms.empty() && rest.constant == 0 ? std::optional(multiple) : std::nullopt;
+  const std::optional<int64_t> multiple = WholeQuotient(a.terms.front().coefficient, b.terms.front().coefficient);
+  if (!multiple.has_value() || *multiple == kSmallest) return std::nullopt;  // the negation of kSmallest overflows
+  const SizeSum rest = AddScaled(a, b, -*multiple);
+  return rest.terms.empty() && rest.constant == 0 ? multiple : std::nullopt;
 }
 
 // The quotient if every term of `a` is a multiple of the single term of `b`, or if `a` is a multiple of `b` as a whole;
@@ -168,13 +173,14 @@ std::optional<Size> DivideTerms(const SizeSum& a, const SizeSum& b) {
   if (divisor.coefficient == 0) return std::nullopt;
   SizeSum quotient;
   const auto divide = [&](std::vector<AtomPtr> factors, int64_t coefficient) {
-    if (coefficient % divisor.coefficient != 0) return false;
+    const std::optional<int64_t> whole = WholeQuotient(coefficient, divisor.coefficient);
+    if (!whole.has_value()) return false;
     for (const AtomPtr& factor : divisor.factors) {
       const auto same = std::ranges::find(factors, factor->text, [](const AtomPtr& f) { return f->text; });
       if (same == factors.end()) return false;
       factors.erase(same);
     }
-    AddTerm(quotient, std::move(factors), coefficient / divisor.coefficient);
+    AddTerm(quotient, std::move(factors), *whole);
     return true;
   };
   for (const Term& term : a.terms) {
@@ -397,7 +403,10 @@ Size FloorDiv(const Size& a, const Size& b) {
 }
 
 Size FloorMod(const Size& a, const Size& b) {
-  if (a.IsFixed() && b.IsFixed()) return b.value_ == 0 ? 0 : a.value_ - b.value_ * FloorQuotient(a.value_, b.value_);
+  if (a.IsFixed() && b.IsFixed()) {
+    const bool leaves_none = b.value_ == 0 || b.value_ == -1;
+    return leaves_none ? 0 : a.value_ - b.value_ * FloorQuotient(a.value_, b.value_);
+  }
   if (b.min() > 0 && Divides(b, a)) return 0;
   const SizeBounds bounds =
       b.min() >= 0 ? SizeBounds{0, std::max<int64_t>(b.max() - 1, 0)} : SizeBounds{kSmallest, kLargest};
@@ -438,7 +447,7 @@ bool AlwaysLess(const Size& a, const Size& b) {
 }
 
 bool Divides(const Size& b, const Size& a) {
-  if (a.IsFixed() && b.IsFixed()) return b.value() != 0 && a.value() % b.value() == 0;
+  if (a.IsFixed() && b.IsFixed()) return WholeQuotient(a.value(), b.value()).has_value();
   return DivideTerms(SizeSum::Of(a), SizeSum::Of(b)).has_value();
 }
 

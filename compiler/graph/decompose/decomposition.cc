@@ -197,7 +197,7 @@ std::optional<ir::Shape> Decomposition::ReadSizes(ValueId list) {
       continue;
     }
     ends[i] = ValuesAtEnds((*elements)[i], writer_.graph.sizes);
-    if (!ends[i].has_value()) return std::nullopt;
+    if (!ends[i].has_value() || ends[i]->largest < 0 || ends[i]->largest >= kDimensionMax) return std::nullopt;
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!ends[i].has_value()) continue;

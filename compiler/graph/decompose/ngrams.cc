@@ -12,6 +12,9 @@ namespace {
 
 using ir::DType;
 
+// The most elements of the table that moves counts to their columns: 2^26 doubles are 512 MiB.
+constexpr int64_t kTableElementsMax = int64_t{1} << 26;
+
 // The n-grams of one length.
 struct Ngrams {
   int64_t length = 1;
@@ -54,7 +57,7 @@ ValueId CountAt(Decomposition& b, ValueId x, const Ngrams& ngrams, int64_t dista
 }
 
 ValueId CountAll(Decomposition& b, ValueId x, const Ngrams& ngrams) {
-  const int64_t distances = ngrams.length == 1 ? 1 : b.Int("max_skip_count", 0) + 1;
+  const int64_t distances = ngrams.length == 1 ? 1 : std::min(b.Int("max_skip_count", 0), kDimensionMax) + 1;
   ValueId sum = kAbsent;
   for (int64_t distance = 1; distance <= distances; ++distance) {
     const ValueId counts = CountAt(b, x, ngrams, distance);
@@ -73,8 +76,9 @@ absl::StatusOr<Values> TfIdfVectorizer(Decomposition& b) {
   const bool is_list = b.Rank(b.Input(0)) == 1;
   const ValueId wide = b.Cast(b.Input(0), DType::kInt64), x = is_list ? b.Unsqueeze(wide, {0}) : wide;
   if (indexes.empty() || *std::ranges::min_element(indexes) < 0) return Malformed("attribute ngram_indexes is wrong");
-  const int64_t columns = *std::ranges::max_element(indexes) + 1;
-  if (columns > kDimensionMax) return Malformed("attribute ngram_indexes has too large numbers");
+  const int64_t last = *std::ranges::max_element(indexes);
+  if (last >= kTableElementsMax) return Unsupported("its table of n-grams is too large");
+  const int64_t columns = last + 1;
   const std::vector<double> weights = b.Floats("weights", std::vector<double>(static_cast<size_t>(columns), 1));
   Values counted;
   std::vector<int64_t> places;  // per counted n-gram its column
@@ -93,6 +97,9 @@ absl::StatusOr<Values> TfIdfVectorizer(Decomposition& b) {
   }
   if (counted.empty()) return Unsupported("its input is too short for the n-grams, so that all counts are 0");
   if (static_cast<int64_t>(weights.size()) < columns) return Malformed("attribute weights has too few numbers");
+  if (static_cast<int64_t>(places.size()) > kTableElementsMax / columns) {
+    return Unsupported("its table of n-grams is too large");
+  }
   std::vector<double> to_columns(places.size() * static_cast<size_t>(columns), 0);
   for (size_t i = 0; i < places.size(); ++i) {
     const auto column = static_cast<size_t>(places[i]);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/element_type.h"
 #include "base/status.h"
 #include "compiler/graph/decompose/table.h"
 #include "compiler/graph/emit.h"
@@ -80,20 +81,6 @@ absl::StatusOr<Decomposed> Replace(const OpCase& test_case, const DecomposeOptio
   return result;
 }
 
-int OnnxTypeOf(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kUInt8:
-      return kUInt8;
-    case ir::DType::kInt32:
-      return kInt32;
-    case ir::DType::kInt64:
-      return kInt64;
-    default:
-      EXPECT_EQ(dtype, ir::DType::kFloat32) << "not written to models";
-      return kFloat;
-  }
-}
-
 // A model without inputs: all inputs of the case are initializers. The outputs have the types of `results`.
 std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options, const std::vector<Constant>& results) {
   const std::string domain = test_case.domain.empty() ? std::string(decompose::kMicrosoft) : test_case.domain;
@@ -104,12 +91,12 @@ std::string WriteModel(const OpCase& test_case, const DecomposeOptions& options,
     inputs.push_back(input.data == nullptr ? "" : "input" + std::to_string(i));
     if (input.data == nullptr) continue;
     const std::string raw(reinterpret_cast<const char*>(input.data->data()), input.data->size());
-    graph.Initializer(TensorOfBytes(inputs.back(), OnnxTypeOf(input.type.dtype), ir::Values(input.type.shape), raw));
+    graph.Initializer(TensorOfBytes(inputs.back(), OnnxNumber(input.type.dtype), ir::Values(input.type.shape), raw));
   }
   for (int k = 0; k < test_case.outputs; ++k) {
     outputs.push_back(options.unused.contains(static_cast<size_t>(k)) ? "" : "output" + std::to_string(k));
     if (outputs.back().empty()) continue;
-    graph.TypedOutput(outputs.back(), OnnxTypeOf(results[static_cast<size_t>(k)].type.dtype));
+    graph.TypedOutput(outputs.back(), OnnxNumber(results[static_cast<size_t>(k)].type.dtype));
   }
   for (const auto& [name, value] : test_case.attributes) {
     if (const auto* i = std::get_if<int64_t>(&value)) attributes.push_back(Attr(name, *i));

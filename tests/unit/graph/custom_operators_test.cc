@@ -155,9 +155,33 @@ TEST(CustomOperators, IndicesMustStayInside) {
        {"i", "n - 1 - i", "max(min(i + 1, n - 1), 0)", "(i + 5) %% n", "i // 2", "0", "max(min(k[i], n - 1), 0)"}) {
     EXPECT_EQ(Error(text(inside)), "") << inside;
   }
-  for (const char* outside : {"i + 1", "i - 1", "n", "i * 2", "k[i]", "1"}) {
+  for (const char* outside : {"i + 1", "i - 1", "n", "i * 2", "k[i]", "1", "max(min(k[i], n - 1) - 5, 0)"}) {
     EXPECT_THAT(Error(text(outside)), HasSubstr("stage 'y' may read outside 'x': index 0 is")) << outside;
   }
+  EXPECT_THAT(Error("operator \"a\" \"B\"\nworkload \"b\"\ninput x: f32[4]\n"
+                    "y: f32[4] over i:4 = x[(i * 4611686018427387904) // 2305843009213693952]\noutput y\n"),
+              HasSubstr("may read outside 'x'"))
+      << "the product wraps";
+}
+
+// A double does not have the default.
+TEST(CustomOperators, IntegersKeepAllDigits) {
+  const auto text = [](const char* type) {
+    return fmt::format(
+        "operator \"a\" \"B\"\nattribute k: {}\nworkload \"b\"\ninput x: i64[4]\n"
+        "y: i64[4] over i:4 = x[i] + k\noutput y\n",
+        type);
+  };
+  for (const char* number : {"9007199254740993", "-9007199254740993"}) {
+    const absl::StatusOr<CustomOperators> operators =
+        ParseOperators(text(fmt::format("i64 = {}", number).c_str()), "my.operators");
+    ASSERT_TRUE(operators.ok()) << operators.status();
+    const absl::StatusOr<ir::Workload> workload = Instantiate(operators->expressions.begin()->second.front(), {});
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    EXPECT_THAT(ir::Print(*workload), HasSubstr(fmt::format("x[i] + {}\n", number)));
+  }
+  EXPECT_THAT(Error(text("i64 = 0.5")), HasSubstr("line 2, column 20: expected the number"));
+  EXPECT_THAT(Error(text("i64 = 9223372036854775808")), HasSubstr("an integer of 64 bits"));
 }
 
 TEST(CustomOperators, HalfTypesAreStoredOnly) {
@@ -223,6 +247,8 @@ TEST_F(OperatorFiles, BadFilesAreRefused) {
   EXPECT_THAT(error({Write("plain.onnx", b.Model())}), HasSubstr("has no local functions"));
   EXPECT_THAT(error({Write("odd.txt", "Operators of mine\n")}),
               HasSubstr("neither an ONNX model nor a text that begins with the word operator"));
+  EXPECT_THAT(error({Write("empty.operators", "")}),
+              HasSubstr("empty.operators: the file cannot be read: it is empty"));
   const std::string path = Write("scaled.operators", kScaled);
   EXPECT_THAT(error({path, path}), HasSubstr("operator com.example.EverySecond is defined twice"));
 }

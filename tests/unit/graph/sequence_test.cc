@@ -72,6 +72,19 @@ TEST(Sequence, SplitAndConcatAreInverse) {
   EXPECT_THAT(Compute(stacked, {{1, 2, 3, 4, 5, 6}}), ElementsAre(1, 4, 2, 5, 3, 6));
 }
 
+TEST(Sequence, VeryManyPartsAreRefused) {
+  GraphBuilder ones;
+  ones.Input("x", {65'537}).Node("SplitToSequence", {"x"}, {"parts"});
+  ones.Node("ConcatFromSequence", {"parts"}, {"y"}, {Attr("axis", 0)}).Output("y");
+  EXPECT_THAT(ErrorWith(ones), HasSubstr("the sequence would have 65537 elements; at most 65536 are supported"));
+
+  GraphBuilder twos;
+  twos.Input("x", {131'073}).Initializer(Tensor<int64_t>("two", kInt64, {}, {2}));
+  twos.Node("SplitToSequence", {"x", "two"}, {"parts"});
+  twos.Node("ConcatFromSequence", {"parts"}, {"y"}, {Attr("axis", 0)}).Output("y");
+  EXPECT_THAT(ErrorWith(twos), HasSubstr("the sequence would have 65537 elements; at most 65536 are supported"));
+}
+
 TEST(Sequence, APositionThatARunKnowsSelectsAmongEqualTypes) {
   GraphBuilder b;
   b.Input("x", {2}).Input("y", {2}).Input("at", {1});

@@ -156,6 +156,21 @@ TEST(SizeElements, FloatArithmeticThatMayRound) {
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("must be known when the model is compiled"));
 }
 
+// Sizes that are negative, or beyond all dimensions, for each value of the open sizes are no sizes that a run may read.
+TEST(SizeElements, NoResizeToImpossibleSizes) {
+  for (const float offset : {-1000.0f, 4e9f}) {
+    GraphBuilder b = Start();
+    b.Node("Cast", {"sequence"}, {"f"}, {Attr("to", kFloat)})
+        .Floats("factor", {}, {0.3f})
+        .Floats("offset", {}, {offset});
+    b.Node("Mul", {"f", "factor"}, {"scaled"}).Node("Add", {"scaled", "offset"}, {"moved"});
+    b.Node("Floor", {"moved"}, {"floor"}).Node("Cast", {"floor"}, {"rows"}, {Attr("to", kInt64)});
+    b.Ints("last", {768}).Node("Concat", {"batch", "rows", "last"}, {"sizes"}, {Attr("axis", 0)});
+    b.Node("Resize", {"x", "", "", "sizes"}, {"y"}).Output("y");
+    EXPECT_THAT(std::string(ImportError(b.Model(), Open()).message()), HasSubstr("node 'node_of_y' (Resize)"));
+  }
+}
+
 TEST(SizeElements, NumbersBecomeConstants) {
   GraphBuilder b = Start();
   b.Ints("last", {2}).Ints("heads", {12}).Node("Gather", {"shape", "last"}, {"width"});

@@ -374,6 +374,19 @@ class RandomSize {
   std::map<std::string, int64_t> numbers_;
 };
 
+// -2^63 / -1 is no number of 64 bits.
+TEST(Size, TheSmallestNumberIsDividedByMinusOne) {
+  constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min(), kLargest = std::numeric_limits<int64_t>::max();
+  const Size minus_one = -1;
+  EXPECT_FALSE(Divides(n * minus_one, n * Size(kSmallest)));
+  EXPECT_FALSE(Divides(minus_one, n * Size(kSmallest)));
+  EXPECT_FALSE(Divides(n * minus_one + minus_one, n * Size(kSmallest)));
+  EXPECT_FALSE(Divides(minus_one, Size(kSmallest)));
+  EXPECT_EQ(FloorDiv(Size(kSmallest), minus_one), Size(kLargest));
+  EXPECT_EQ(FloorMod(Size(kSmallest), minus_one), Size(0));
+  EXPECT_TRUE(Divides(n * minus_one, n * Size(-6)));
+}
+
 TEST(Size, RandomExpressionsHaveTheirValues) {
   for (uint64_t seed = 0; seed < 20'000; ++seed) {
     RandomSize random(seed);

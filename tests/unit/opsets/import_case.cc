@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <utility>
 
+#include "base/element_type.h"
 #include "base/status.h"
 #include "compiler/graph/interpret_plan.h"
 #include "compiler/graph/onnx_import.h"
@@ -16,15 +16,6 @@
 
 namespace hone::graph {
 namespace {
-
-int OnnxTypeOf(ir::DType dtype) {
-  static const std::map<ir::DType, int> kTypes = {
-      {ir::DType::kFloat32, 1},  {ir::DType::kUInt8, 2},    {ir::DType::kInt8, 3},    {ir::DType::kUInt16, 4},
-      {ir::DType::kInt16, 5},    {ir::DType::kInt32, 6},    {ir::DType::kInt64, 7},   {ir::DType::kBool, 9},
-      {ir::DType::kFloat16, 10}, {ir::DType::kFloat64, 11}, {ir::DType::kUInt32, 12}, {ir::DType::kUInt64, 13},
-      {ir::DType::kBFloat16, 16}};
-  return kTypes.at(dtype);
-}
 
 std::string AttributeText(const std::string& name, const Attribute& value) {
   if (const auto* number = std::get_if<int64_t>(&value)) return Attr(name, *number);
@@ -52,10 +43,10 @@ ImportModel ModelOf(const OpCase& test_case, const ImportOf& import) {
     const auto* raw = reinterpret_cast<const char*>(input.data->data());
     const std::vector<int64_t> shape = ir::Values(input.type.shape);
     if (import.constants.contains(i)) {
-      b.Initializer(TensorOfBytes(inputs.back(), OnnxTypeOf(input.type.dtype), shape, {raw, input.data->size()}));
+      b.Initializer(TensorOfBytes(inputs.back(), OnnxNumber(input.type.dtype), shape, {raw, input.data->size()}));
       continue;
     }
-    b.Input(inputs.back(), Dims(std::vector<Dim>(shape.begin(), shape.end())), OnnxTypeOf(input.type.dtype));
+    b.Input(inputs.back(), Dims(std::vector<Dim>(shape.begin(), shape.end())), OnnxNumber(input.type.dtype));
     model.inputs.emplace_back(input.data->begin(), input.data->end());
   }
   for (int k = 0; k < test_case.outputs; ++k) {

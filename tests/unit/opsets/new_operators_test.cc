@@ -2,6 +2,7 @@
 // Operators that opsets from 16 on added, on small inputs, the new types of others, and counts of n-grams.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "tests/unit/opsets/import_case.h"
@@ -202,7 +203,7 @@ TEST(NewOperators, AnInverseTransformOfOneSideIsReal) {
 }
 
 // Pool: 2, 3; (5, 4), (5, 6). Columns in another order than the pool.
-std::map<std::string, Attribute> NgramAttributes(int skips, const std::string& mode) {
+std::map<std::string, Attribute> NgramAttributes(int64_t skips, const std::string& mode) {
   return {{"mode", mode},
           {"min_gram_length", Int(1)},
           {"max_gram_length", Int(2)},
@@ -216,9 +217,18 @@ TEST(Ngrams, AreCounted) {
   const Constant x = Ints({2, 5}, {2, 5, 6, 2, 4, 5, 5, 6, 4, 3});
   ExpectImported({"TfIdfVectorizer", {x}, NgramAttributes(0, "TF"), 17}, {2, 4}, {2, 0, 1, 0, 0, 1, 1, 0});
   ExpectImported({"TfIdfVectorizer", {x}, NgramAttributes(2, "TF"), 17}, {2, 4}, {2, 0, 1, 1, 0, 1, 2, 2});
+  constexpr int64_t kAnySkips = std::numeric_limits<int64_t>::max();
+  ExpectImported({"TfIdfVectorizer", {x}, NgramAttributes(kAnySkips, "TF"), 17}, {2, 4}, {2, 0, 1, 1, 0, 1, 2, 2});
   std::map<std::string, Attribute> weighted = NgramAttributes(2, "IDF");
   weighted["weights"] = std::vector<double>{10, 20, 30, 40};
   ExpectImported({"TfIdfVectorizer", {x}, weighted, 17}, {2, 4}, {10, 0, 30, 40, 0, 20, 30, 40});
+}
+
+TEST(Ngrams, LargeTablesAreRefused) {
+  std::map<std::string, Attribute> wide = NgramAttributes(0, "TF");
+  wide["ngram_indexes"] = IntList({0, 1, 3, int64_t{1} << 25});
+  ExpectRefused({"TfIdfVectorizer", {Ints({1, 5}, {2, 5, 6, 2, 4})}, wide, 17}, absl::StatusCode::kUnimplemented,
+                "its table of n-grams is too large");
 }
 
 TEST(Ngrams, OfAList) {

@@ -100,7 +100,7 @@ TEST(SmallTypes, ConstantNodesMayHaveThem) {
 TEST(SmallTypes, OperatorsThatComputeWithThemAreRefused) {
   GraphBuilder b;
   b.Input("x", {2}, kInt4).Node("Neg", {"x"}, {"y"}).Output("y");
-  EXPECT_THAT(ErrorOf(b), HasSubstr("input 0 has elements of type int4, which is for storage"));
+  EXPECT_THAT(ErrorOf(b), HasSubstr("input 0 has elements of type int4, which is for storage only"));
 }
 
 // The bytes of all outputs of a model, for these bytes of its inputs.
