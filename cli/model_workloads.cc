@@ -19,7 +19,7 @@ namespace {
 // One plan for each import of the model, and the points at which its kernels are measured.
 struct MeasuredPlan {
   graph::Plan plan;
-  std::vector<SizeValues> points;
+  std::vector<PointValues> points;
   bool chooses_points = false;  // no --at: the points are the middle and the end
 
   std::vector<SizePoint> PointsOfWorkload(int workload) const {

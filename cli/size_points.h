@@ -19,7 +19,7 @@
 namespace hone::cli {
 
 // The values of all open sizes of a plan, by name.
-using SizeValues = std::map<std::string, int64_t, std::less<>>;
+using PointValues = std::map<std::string, int64_t, std::less<>>;
 
 // The shapes of inputs that one --at names: "ids=1,37 mask=1,37".
 using ShapesAt = std::map<std::string, std::vector<int64_t>>;
@@ -30,11 +30,11 @@ absl::StatusOr<std::vector<ShapesAt>> ParseShapesAt(const std::vector<std::strin
 // shapes of a point do not decide have the middle of their range. used[i] becomes true if at[i] is one of the points;
 // it has an element for each. No points if the plan has no open sizes. A usage error: a point names an input
 // that the plan does not have, or has another rank, or contradicts itself.
-absl::StatusOr<std::vector<SizeValues>> PointsOf(const graph::Plan& plan, const std::vector<ShapesAt>& at,
-                                                 std::vector<bool>& used);
+absl::StatusOr<std::vector<PointValues>> PointsOf(const graph::Plan& plan, const std::vector<ShapesAt>& at,
+                                                  std::vector<bool>& used);
 
 // The points of one workload of the plan: the sizes that its calls have at `points`, each once, at most kSizePointsMax.
-std::vector<SizePoint> PointsOf(const graph::Plan& plan, int workload, std::span<const SizeValues> points);
+std::vector<SizePoint> PointsOf(const graph::Plan& plan, int workload, std::span<const PointValues> points);
 
 // Operations of one call of the workload at all points together; without points, of a call at its largest sizes.
 double FlopsAt(const ir::Workload& workload, std::span<const SizePoint> points);
