@@ -312,6 +312,7 @@ TEST_F(Fallback, ADamagedPartIsABadPackage) {
       [](KernelInterface& kernel, std::string&) { kernel.main[0].function = "main"; },
       [](KernelInterface& kernel, std::string&) { kernel.main.clear(); },
       [](KernelInterface& kernel, std::string&) { kernel.buffers[0].role = BufferRole::kConstant; },
+      [](KernelInterface& kernel, std::string&) { kernel.buffers[0].used = false; },
       [](KernelInterface& kernel, std::string&) { kernel.buffers.insert(kernel.buffers.begin(), kernel.buffers[0]); },
       [](KernelInterface& kernel, std::string&) {
         kernel.buffers.push_back({.role = BufferRole::kSizes, .dtype = "i64", .shape = {1}});
@@ -320,6 +321,22 @@ TEST_F(Fallback, ADamagedPartIsABadPackage) {
       [](KernelInterface&, std::string& code) { code.resize(20); },
   };
   for (size_t i = 0; i < damages.size(); ++i) EXPECT_EQ(load(damages[i], model), HONE_BAD_PACKAGE) << i;
+}
+
+TEST_F(Fallback, ATensorWithElementsNeedsMemory) {
+  models::ModelBuilder b("part", 17);
+  b.Output(Unknown(b, {b.Input("x", {2})}));
+  const std::string model = b.model().SerializeAsString();
+  drivers::onnx_runtime::Session session;
+  ASSERT_EQ(
+      drivers::onnx_runtime::Session::Open({reinterpret_cast<const uint8_t*>(model.data()), model.size()}, 1, &session)
+          .text,
+      "");
+  float y[2] = {};
+  const std::vector<int64_t> shape = {2};
+  const drivers::onnx_runtime::Tensor input = {.element_type = 1, .shape = shape, .data = nullptr, .bytes = sizeof y};
+  const drivers::onnx_runtime::Tensor output = {.element_type = 1, .shape = shape, .data = y, .bytes = sizeof y};
+  EXPECT_THAT(session.Run({&input, 1}, {&output, 1}).text, HasSubstr("no memory"));
 }
 
 // --- With ONNX Runtime itself.
