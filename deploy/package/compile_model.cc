@@ -108,8 +108,8 @@ PackageUnit UnitOf(const KernelOptions& options, int number, std::span<const Com
   return unit;
 }
 
-// The steps of a plan need all tensors in one memory, and units of CPUs share theirs. Foreign parts need the memory of a
-// CPU.
+// The steps of a plan need all tensors in one memory, and units of CPUs share theirs. Foreign parts need the memory of
+// a CPU.
 absl::Status CheckMemory(const graph::Plan& plan, const PackageProgram& program) {
   const bool has_lanes =
       std::ranges::any_of(program.units, [](const PackageUnit& unit) { return FindCodeKind(unit.kind)->has_lanes; });
