@@ -46,9 +46,7 @@ absl::StatusOr<std::vector<MeasuredPlan>> PlansOf(const ModelOptions& model, con
   for (size_t i = 0; i < used.size(); ++i) {
     if (!used[i])
       return UsageError(
-          fmt::format("--at {}: {} has no kernels for these sizes; its ranges are those of "
-                      "--shape",
-                      at[i], path));
+          fmt::format("--at {}: {} does not take these shapes; give sizes inside the ranges of --shape", at[i], path));
   }
   return plans;
 }

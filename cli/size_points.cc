@@ -2,6 +2,7 @@
 #include "cli/size_points.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -56,7 +57,15 @@ const graph::PlanTensor* FindInput(const graph::Plan& plan, const std::string& n
   return nullptr;
 }
 
-// The values of the plan's sizes at these shapes; nullopt if a dimension is out of its range.
+// As --at gives them: "ids=1,37 mask=1,37".
+std::string Print(const ShapesAt& shapes) {
+  std::vector<std::string> inputs;
+  for (const auto& [name, shape] : shapes) inputs.push_back(fmt::format("{}={}", name, fmt::join(shape, ",")));
+  return fmt::format("{}", fmt::join(inputs, " "));
+}
+
+// The values of the plan's sizes at these shapes; nullopt if a dimension is out of its range. The errors are those of
+// PointsOf.
 absl::StatusOr<std::optional<PointValues>> ValuesAt(const graph::Plan& plan, const ShapesAt& shapes) {
   PointValues values = DefaultPoints(plan).front();
   std::vector<std::pair<ir::Size, int64_t>> dimensions;
@@ -69,11 +78,15 @@ absl::StatusOr<std::optional<PointValues>> ValuesAt(const graph::Plan& plan, con
     }
     for (size_t d = 0; d < shape.size(); ++d) {
       dimensions.emplace_back(input->type.shape[d], shape[d]);
-      if (!TakeSizes(plan, input->type.shape[d], shape[d], values)) return std::optional<PointValues>();
+      const ir::Size& dimension = input->type.shape[d];
+      const bool in_range = dimension.min() <= shape[d] && shape[d] <= dimension.max();
+      if (!in_range || !TakeSizes(plan, dimension, shape[d], values)) return std::optional<PointValues>();
     }
   }
   for (const auto& [size, extent] : dimensions) {
-    if (ValueAt(size, values) != extent) return std::optional<PointValues>();
+    if (ValueAt(size, values) == extent) continue;
+    return UsageError(fmt::format(
+        "--at {}: the shapes contradict each other, or leave a size open; name the other inputs, too", Print(shapes)));
   }
   return std::optional(std::move(values));
 }
@@ -81,6 +94,9 @@ absl::StatusOr<std::optional<PointValues>> ValuesAt(const graph::Plan& plan, con
 }  // namespace
 
 absl::StatusOr<std::vector<ShapesAt>> ParseShapesAt(const std::vector<std::string>& at) {
+  if (at.size() > kSizePointsMax) {
+    return UsageError(fmt::format("--at is given {} times; at most {} points are measured", at.size(), kSizePointsMax));
+  }
   std::vector<ShapesAt> points;
   for (const std::string& text : at) {
     ShapesAt& point = points.emplace_back();
@@ -96,6 +112,7 @@ absl::StatusOr<std::vector<ShapesAt>> ParseShapesAt(const std::vector<std::strin
         numbers.push_back(dimension.min);
       }
     }
+    if (point.empty()) return UsageError(fmt::format("--at '{}' names no input; write --at NAME=1,128", text));
   }
   return points;
 }
