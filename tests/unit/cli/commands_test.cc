@@ -312,6 +312,24 @@ TEST_F(CommandsTest, AFallbackComputesWhatHoneCannot) {
   EXPECT_EQ(part->at("calls"), 1);
 }
 
+// A tuning is refused where compile refuses: if a kernel is placed on a device that cannot share memory with the part.
+TEST_F(CommandsTest, AFallbackIsTunedBesideCpusOnly) {
+  graph::GraphBuilder b;
+  b.Input("x", {2}).Node("Relu", {"x"}, {"a"}).Node("Twice", {"a"}, {"b"}).Node("Exp", {"b"}, {"y"});
+  b.Declared("b", {2}).Output("y");
+  tests::WriteWholeFile(File("twice.onnx"), b.Model());
+  ModelOptions model;
+  model.models = {File("twice.onnx")};
+  model.fallback = "onnxruntime";
+  const std::vector<target::Target> units = {target::ParseTarget("x86_64").value(),
+                                             target::ParseTarget("opencl").value()};
+  EXPECT_TRUE(WorkloadsByUnit(model, model.models.front(), units, {}).ok()) << "the CPU computes everything";
+  model.places = {"elementwise=opencl"};
+  const absl::Status refused = WorkloadsByUnit(model, model.models.front(), units, {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("beside CPUs only"));
+}
+
 TEST_F(CommandsTest, OpenDimensionsGetRangesThatCompilePrints) {
   graph::GraphBuilder b;
   b.Input("ids", graph::Dims({graph::Dim("batch"), graph::Dim("sequence")})).Node("Relu", {"ids"}, {"y"}).Output("y");
