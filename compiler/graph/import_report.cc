@@ -70,7 +70,7 @@ std::string Print(const ForeignNodes& nodes) {
   constexpr size_t kNamesMax = 5;
   const std::vector<std::string> shown(nodes.nodes.begin(),
                                        nodes.nodes.begin() + std::min(nodes.nodes.size(), kNamesMax));
-  std::string text = fmt::format("{} node{} by ONNX Runtime: {}", nodes.nodes.size(),
+  std::string text = fmt::format("{} node{} left to ONNX Runtime: {}", nodes.nodes.size(),
                                  nodes.nodes.size() == 1 ? "" : "s", fmt::join(shown, ", "));
   if (nodes.nodes.size() > kNamesMax) text += fmt::format(" and {} more", nodes.nodes.size() - kNamesMax);
   std::set<std::string> refused;

@@ -203,7 +203,7 @@ TEST(Fallback, ACheckTellsThePartsAndTheirReasons) {
   ASSERT_EQ(report->fallbacks[0].reasons.size(), 1u);
   EXPECT_EQ(report->fallbacks[0].reasons[0].op, "Foo");
   EXPECT_THAT(Print(report->fallbacks[0]),
-              HasSubstr("2 nodes by ONNX Runtime: node_of_b, node_of_y; node 'node_of_b'"));
+              HasSubstr("2 nodes left to ONNX Runtime: node_of_b, node_of_y; node 'node_of_b'"));
 }
 
 }  // namespace
