@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <system_error>
 
 namespace hone {
@@ -33,6 +34,17 @@ std::optional<SizePoint> ParsePoint(std::string_view text) {
 }
 
 }  // namespace
+
+std::map<std::string, int64_t, std::less<>> ValuesOf(const SizePoint& point) {
+  std::map<std::string, int64_t, std::less<>> values;
+  for (const NamedSize& size : point) values[size.name] = size.value;
+  return values;
+}
+
+int64_t GeometricMiddle(int64_t min, int64_t max) {
+  const auto low = static_cast<double>(std::max<int64_t>(min, 1)), high = static_cast<double>(max);
+  return std::clamp<int64_t>(std::llround(std::sqrt(low * high)), min, max);
+}
 
 std::string PrintSizePoints(std::span<const SizePoint> points) {
   std::string text;

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +26,12 @@ struct NamedSize {
   bool operator==(const NamedSize&) const = default;
 };
 using SizePoint = std::vector<NamedSize>;
+
+// The same by name, as ir::WithSizes takes it.
+std::map<std::string, int64_t, std::less<>> ValuesOf(const SizePoint& point);
+
+// The geometric middle of a range of sizes, which has the same ratio to both ends. A size of 0 counts as 1.
+int64_t GeometricMiddle(int64_t min, int64_t max);
 
 std::string PrintSizePoints(std::span<const SizePoint> points);
 

@@ -107,10 +107,10 @@ std::string OpenText(const graph::ImportReport& report) {
 std::string FallbackText(const graph::ImportReport& report) {
   std::string text;
   for (const graph::ForeignNodes& part : report.fallbacks) text += Row("  {}", graph::Print(part));
-  if (!text.empty()) return "parts that Hone leaves to another runtime:\n" + text;
+  if (!text.empty()) return "parts that ONNX Runtime computes:\n" + text;
   const auto count = std::ranges::count_if(report.problems, graph::MayFallBack);
   if (count > 0) {
-    text = Row("  {:<14} with --fallback onnxruntime, the nodes of {} of these problems are left to it", "fallback",
+    text = Row("  {:<14} --fallback onnxruntime leaves the nodes of {} of these problems to ONNX Runtime", "fallback",
                count);
   }
   return text;

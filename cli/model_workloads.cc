@@ -19,7 +19,7 @@ namespace {
 // One plan for each import of the model, and the points at which its kernels are measured.
 struct MeasuredPlan {
   graph::Plan plan;
-  std::vector<SizeValues> points;
+  std::vector<PointValues> points;
   bool chooses_points = false;  // no --at: the points are the middle and the end
 
   std::vector<SizePoint> PointsOfWorkload(int workload) const {
@@ -46,11 +46,18 @@ absl::StatusOr<std::vector<MeasuredPlan>> PlansOf(const ModelOptions& model, con
   for (size_t i = 0; i < used.size(); ++i) {
     if (!used[i])
       return UsageError(
-          fmt::format("--at {}: {} has no kernels for these sizes; its ranges are those of "
-                      "--shape",
-                      at[i], path));
+          fmt::format("--at {}: {} does not take these shapes; give sizes inside the ranges of --shape", at[i], path));
   }
   return plans;
+}
+
+// Parts that ONNX Runtime computes need the memory of a CPU. A unit without kernels is not a part of the package.
+absl::Status CheckForeign(const graph::Plan& plan, std::span<const package::CompiledKernel> kernels,
+                          std::span<const target::Target> units) {
+  const bool has_grid = std::ranges::any_of(kernels, [&](const package::CompiledKernel& kernel) {
+    return units[static_cast<size_t>(kernel.unit)].facts().has_grid;
+  });
+  return plan.foreign.empty() || !has_grid ? absl::OkStatus() : graph::ForeignNeedsCpu(plan.foreign.front().name);
 }
 
 // Adds the points that `all` lacks, up to kSizePointsMax.
@@ -109,6 +116,7 @@ absl::StatusOr<std::vector<std::vector<ModelWorkload>>> WorkloadsByUnit(const Mo
     absl::StatusOr<std::vector<package::CompiledKernel>> kernels =
         package::CompileKernels(plan.plan.workloads, options);
     if (!kernels.ok()) return Annotate(kernels.status(), path);
+    HONE_RETURN_IF_ERROR(Annotate(CheckForeign(plan.plan, *kernels, units), path));
     for (size_t unit = 0; unit < units.size(); ++unit) {
       AddCalled(plan, [&](size_t i) { return static_cast<size_t>((*kernels)[i].unit) == unit; }, result[unit]);
     }

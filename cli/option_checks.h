@@ -29,7 +29,8 @@ std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint
 std::string NoNan(const std::string& text);
 
 // What --fallback does where a package is run.
-inline constexpr char kAllowFallbackText[] = "allow the package to have parts of its model computed by this library";
+inline constexpr char kAllowFallbackText[] =
+    "let ONNX Runtime compute the parts that the package leaves to it; its library is loaded into this process";
 
 // Adds --fallback, whose only value is "onnxruntime". text: what it does.
 void AddFallbackTo(CLI::App* command, std::string& fallback, const std::string& text);

@@ -206,7 +206,7 @@ std::string OutcomeText(const Record& record) {
 
 namespace {
 
-// GFLOP/s; empty for a workload with open sizes, because its operations depend on them.
+// GFLOP/s; empty for a workload with open sizes, because rates at different points are not comparable.
 std::optional<double> RateOf(const BestRecord& best) {
   const Record& record = best.stored.record;
   if (!record.sizes.empty()) return std::nullopt;

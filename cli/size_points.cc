@@ -2,9 +2,9 @@
 #include "cli/size_points.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -18,22 +18,16 @@ namespace {
 
 constexpr double kVerifiedFlopsMax = 4e9;  // the naive kernel does about 1e9 operations a second
 
-int64_t MiddleOf(const ir::OpenSize& size) {
-  const auto low = static_cast<double>(std::max<int64_t>(size.min, 1));
-  const auto middle = static_cast<int64_t>(std::llround(std::sqrt(low * static_cast<double>(size.max))));
-  return std::clamp(middle, size.min, size.max);
-}
-
-std::vector<SizeValues> DefaultPoints(const graph::Plan& plan) {
-  SizeValues middle, end;
+std::vector<PointValues> DefaultPoints(const graph::Plan& plan) {
+  PointValues middle, end;
   for (const ir::OpenSize& size : plan.sizes) {
-    middle[size.name] = MiddleOf(size);
+    middle[size.name] = GeometricMiddle(size.min, size.max);
     end[size.name] = size.max;
   }
   return {middle, end};
 }
 
-int64_t ValueAt(const ir::Size& size, const SizeValues& values) {
+int64_t ValueAt(const ir::Size& size, const PointValues& values) {
   std::map<std::string, ir::Size, std::less<>> numbers;
   for (const auto& [name, value] : values) numbers.emplace(name, value);
   const ir::Size number = size.Substitute(numbers);
@@ -41,7 +35,7 @@ int64_t ValueAt(const ir::Size& size, const SizeValues& values) {
 }
 
 // Takes the values of the sizes that the dimension decides. False: a size would leave its range.
-bool TakeSizes(const graph::Plan& plan, const ir::Size& dimension, int64_t extent, SizeValues& values) {
+bool TakeSizes(const graph::Plan& plan, const ir::Size& dimension, int64_t extent, PointValues& values) {
   for (const ir::OpenSize& size : plan.sizes) {
     const ir::Size open = ir::Size::Open(size);
     if (open.IsFixed() || dimension.IsFixed() || !ir::Divides(open, dimension)) continue;
@@ -63,9 +57,17 @@ const graph::PlanTensor* FindInput(const graph::Plan& plan, const std::string& n
   return nullptr;
 }
 
-// The values of the plan's sizes at these shapes; nullopt if a dimension is out of its range.
-absl::StatusOr<std::optional<SizeValues>> ValuesAt(const graph::Plan& plan, const ShapesAt& shapes) {
-  SizeValues values = DefaultPoints(plan).front();
+// As --at gives them: "ids=1,37 mask=1,37".
+std::string Print(const ShapesAt& shapes) {
+  std::vector<std::string> inputs;
+  for (const auto& [name, shape] : shapes) inputs.push_back(fmt::format("{}={}", name, fmt::join(shape, ",")));
+  return fmt::format("{}", fmt::join(inputs, " "));
+}
+
+// The values of the plan's sizes at these shapes; nullopt if a dimension is out of its range. The errors are those of
+// PointsOf.
+absl::StatusOr<std::optional<PointValues>> ValuesAt(const graph::Plan& plan, const ShapesAt& shapes) {
+  PointValues values = DefaultPoints(plan).front();
   std::vector<std::pair<ir::Size, int64_t>> dimensions;
   for (const auto& [name, shape] : shapes) {
     const graph::PlanTensor* input = FindInput(plan, name);
@@ -76,11 +78,15 @@ absl::StatusOr<std::optional<SizeValues>> ValuesAt(const graph::Plan& plan, cons
     }
     for (size_t d = 0; d < shape.size(); ++d) {
       dimensions.emplace_back(input->type.shape[d], shape[d]);
-      if (!TakeSizes(plan, input->type.shape[d], shape[d], values)) return std::optional<SizeValues>();
+      const ir::Size& dimension = input->type.shape[d];
+      const bool in_range = dimension.min() <= shape[d] && shape[d] <= dimension.max();
+      if (!in_range || !TakeSizes(plan, dimension, shape[d], values)) return std::optional<PointValues>();
     }
   }
   for (const auto& [size, extent] : dimensions) {
-    if (ValueAt(size, values) != extent) return std::optional<SizeValues>();
+    if (ValueAt(size, values) == extent) continue;
+    return UsageError(fmt::format(
+        "--at {}: the shapes contradict each other, or leave a size open; name the other inputs, too", Print(shapes)));
   }
   return std::optional(std::move(values));
 }
@@ -88,6 +94,9 @@ absl::StatusOr<std::optional<SizeValues>> ValuesAt(const graph::Plan& plan, cons
 }  // namespace
 
 absl::StatusOr<std::vector<ShapesAt>> ParseShapesAt(const std::vector<std::string>& at) {
+  if (at.size() > kSizePointsMax) {
+    return UsageError(fmt::format("--at is given {} times; at most {} points are measured", at.size(), kSizePointsMax));
+  }
   std::vector<ShapesAt> points;
   for (const std::string& text : at) {
     ShapesAt& point = points.emplace_back();
@@ -103,16 +112,17 @@ absl::StatusOr<std::vector<ShapesAt>> ParseShapesAt(const std::vector<std::strin
         numbers.push_back(dimension.min);
       }
     }
+    if (point.empty()) return UsageError(fmt::format("--at '{}' names no input; write --at NAME=1,128", text));
   }
   return points;
 }
 
-absl::StatusOr<std::vector<SizeValues>> PointsOf(const graph::Plan& plan, const std::vector<ShapesAt>& at,
-                                                 std::vector<bool>& used) {
-  if (plan.sizes.empty()) return std::vector<SizeValues>();
-  std::vector<SizeValues> points;
+absl::StatusOr<std::vector<PointValues>> PointsOf(const graph::Plan& plan, const std::vector<ShapesAt>& at,
+                                                  std::vector<bool>& used) {
+  if (plan.sizes.empty()) return std::vector<PointValues>();
+  std::vector<PointValues> points;
   for (size_t i = 0; i < at.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(std::optional<SizeValues> values, ValuesAt(plan, at[i]));
+    HONE_ASSIGN_OR_RETURN(std::optional<PointValues> values, ValuesAt(plan, at[i]));
     if (!values.has_value()) continue;
     used[i] = true;
     points.push_back(*std::move(values));
@@ -120,11 +130,11 @@ absl::StatusOr<std::vector<SizeValues>> PointsOf(const graph::Plan& plan, const 
   return points.empty() ? DefaultPoints(plan) : points;
 }
 
-std::vector<SizePoint> PointsOf(const graph::Plan& plan, int workload, std::span<const SizeValues> points) {
+std::vector<SizePoint> PointsOf(const graph::Plan& plan, int workload, std::span<const PointValues> points) {
   const std::vector<ir::OpenSize>& sizes = plan.workloads[static_cast<size_t>(workload)].sizes;
   std::vector<SizePoint> result;
   if (sizes.empty()) return result;
-  for (const SizeValues& values : points) {
+  for (const PointValues& values : points) {
     for (const graph::PlanCall& call : plan.calls) {
       if (call.workload != workload) continue;
       SizePoint point;
@@ -142,11 +152,7 @@ std::vector<SizePoint> PointsOf(const graph::Plan& plan, int workload, std::span
 double FlopsAt(const ir::Workload& workload, std::span<const SizePoint> points) {
   if (points.empty()) return ir::CountFlops(workload);
   double flops = 0;
-  for (const SizePoint& point : points) {
-    SizeValues values;
-    for (const NamedSize& size : point) values[size.name] = size.value;
-    flops += ir::CountFlops(ir::WithSizes(workload, values));
-  }
+  for (const SizePoint& point : points) flops += ir::CountFlops(ir::WithSizes(workload, ValuesOf(point)));
   return flops;
 }
 

@@ -172,6 +172,7 @@ void SearchOptions::AddTo(CLI::App* command) {
                    "several inputs; may be repeated, and the sum of the times decides; by default, the geometric "
                    "middle and the end of every range")
       ->expected(1)
+      ->check(NotEmpty)
       ->take_all();
   command
       ->add_option(

@@ -161,6 +161,9 @@ struct Values {
     for (void* const value : values) library.Release(kReleaseValue, value);
   }
   Error Add(const Tensor& tensor) {
+    if (tensor.data == nullptr && tensor.bytes > 0) {
+      return {ErrorKind::kDevice, "a tensor has a shape but no memory; give every tensor with elements its memory"};
+    }
     static int64_t nothing;  // an address for tensors without bytes
     void* value = nullptr;
     HONE_RETURN_IF_FAILED((library.Call<const void*, void*, size_t, const int64_t*, size_t, int, void**>(

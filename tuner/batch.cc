@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <set>
 
 #include "compiler/codegen/codegen.h"
@@ -88,11 +86,7 @@ void AddCost(const ir::Workload& workload, Batch& batch) {
 
 void AddCostAt(const ir::Workload& workload, std::span<const SizePoint> points, Batch& batch) {
   if (points.empty()) return AddCost(workload, batch);
-  for (const SizePoint& point : points) {
-    std::map<std::string, int64_t, std::less<>> values;
-    for (const NamedSize& size : point) values[size.name] = size.value;
-    AddCost(ir::WithSizes(workload, values), batch);
-  }
+  for (const SizePoint& point : points) AddCost(ir::WithSizes(workload, ValuesOf(point)), batch);
 }
 
 }  // namespace

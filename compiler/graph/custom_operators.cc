@@ -212,9 +212,9 @@ absl::StatusOr<ir::Workload> Instantiate(const OperatorExpression& expression,
   return workload;
 }
 
-std::optional<SizeValues> MatchInputs(const ir::Workload& workload, std::span<const TensorType> inputs) {
+std::optional<MatchedSizes> MatchInputs(const ir::Workload& workload, std::span<const TensorType> inputs) {
   if (inputs.size() != workload.params.size()) return std::nullopt;
-  SizeValues values;
+  MatchedSizes values;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ir::BufferNode& wanted = *workload.params[i].buffer;
     if (wanted.dtype != inputs[i].dtype || wanted.shape.size() != inputs[i].shape.size()) return std::nullopt;

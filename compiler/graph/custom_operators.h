@@ -52,8 +52,8 @@ absl::StatusOr<ir::Workload> Instantiate(const OperatorExpression& expression,
                                          const std::map<std::string, Attribute>& attributes);
 
 // Whether inputs of these types fit the workload, with the value of each of its sizes; nullopt if they do not.
-using SizeValues = std::map<std::string, ir::Size, std::less<>>;
-std::optional<SizeValues> MatchInputs(const ir::Workload& workload, std::span<const TensorType> inputs);
+using MatchedSizes = std::map<std::string, ir::Size, std::less<>>;
+std::optional<MatchedSizes> MatchInputs(const ir::Workload& workload, std::span<const TensorType> inputs);
 
 // The node of the operator hone.Expression with the first definition that fits the inputs, without name and outputs.
 // InvalidArgument, which names the definitions, if none fits or it has fewer outputs.

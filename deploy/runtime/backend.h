@@ -94,6 +94,7 @@ class Backend {
 struct BackendOptions {
   int threads = 0;                   // as in HoneLoadOptions
   bool allows_onnx_runtime = false;  // whether its library may be loaded, as HONE_LOAD_ALLOW_ONNX_RUNTIME says
+  std::shared_ptr<ThreadPool> pool;  // those of Backend::Pool to use instead of new threads; null: new ones
 };
 
 // Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why.

@@ -34,7 +34,7 @@ class CpuBackend : public Backend {
       if (program_.units[unit].entry.code == CodeKind::kOnnx) continue;
       HONE_RETURN_IF_FAULT(CodeObject::Load(program_.units[unit].code, &codes_[unit]));
     }
-    pool_ = std::make_shared<ThreadPool>(options.threads);
+    pool_ = options.pool != nullptr ? options.pool : std::make_shared<ThreadPool>(options.threads);
     HONE_RETURN_IF_FAULT(FindKernels(options));
     AddCalls();
     PlaceTensors(constants);

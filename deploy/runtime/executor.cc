@@ -233,13 +233,17 @@ void Executor::SetThreads(int threads) {
   for (const std::unique_ptr<Backend>& backend : backends_) backend->SetThreads(threads);
 }
 
-void Executor::ShareThreads(const Executor& other) {
-  for (const std::unique_ptr<Backend>& from : other.backends_) {
-    const std::shared_ptr<ThreadPool> pool = from->Pool();
-    if (pool == nullptr) continue;
-    for (const std::unique_ptr<Backend>& backend : backends_) backend->SharePool(pool);
-    return;
+std::shared_ptr<ThreadPool> Executor::Pool() const {
+  for (const std::unique_ptr<Backend>& backend : backends_) {
+    if (std::shared_ptr<ThreadPool> pool = backend->Pool(); pool != nullptr) return pool;
   }
+  return nullptr;
+}
+
+void Executor::ShareThreads(const Executor& other) {
+  const std::shared_ptr<ThreadPool> pool = other.Pool();
+  if (pool == nullptr) return;
+  for (const std::unique_ptr<Backend>& backend : backends_) backend->SharePool(pool);
 }
 
 int Executor::threads() const {

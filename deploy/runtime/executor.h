@@ -48,6 +48,8 @@ class Executor {
 
   void SetThreads(int threads);
   int threads() const;  // the most of any back end
+  // The threads of the first back end that has some, for BackendOptions::pool; else null.
+  std::shared_ptr<ThreadPool> Pool() const;
   // Uses the threads of another program's executor, which never runs at the same time.
   void ShareThreads(const Executor& other);
 

@@ -55,6 +55,7 @@ Fault ForeignPart::Load(const KernelInterface& kernel, std::span<const uint8_t> 
     const KernelBuffer& buffer = kernel.buffers[a];
     const bool is_tensor = buffer.role == BufferRole::kInput || buffer.role == BufferRole::kOutput;
     if (!is_tensor && buffer.role != BufferRole::kSizes) return BadPackage("'" + kernel.name + "' is no foreign part");
+    if (is_tensor && !buffer.used) return BadPackage("'" + kernel.name + "' leaves out an argument");
     part->element_types_.push_back(is_tensor ? OnnxNumber(*ParseDType(buffer.dtype)) : 0);
     dimensions += is_tensor ? buffer.shape.size() : 0;
   }

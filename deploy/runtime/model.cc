@@ -211,8 +211,7 @@ Fault Model::LoadExecutor(Alternative& alternative, const BackendOptions& option
 Fault Model::Use(Alternative& alternative) {
   if (&alternative == current_) return {};
   if (alternative.executor == nullptr) {
-    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, {1, options_.allows_onnx_runtime}));
-    alternative.executor->ShareThreads(executor());
+    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, {1, options_.allows_onnx_runtime, executor().Pool()}));
   }
   current_ = &alternative;
   program_ = alternative.program;

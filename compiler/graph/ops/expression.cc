@@ -19,7 +19,7 @@ ir::Expr Redirect(const ir::Expr& e, const BufferMap& buffers) {
   return load == nullptr ? mapped : ir::MakeLoad(buffers.at(load->buffer.get()), load->indices, load->mask);
 }
 
-Shape SubstituteAll(const std::vector<ir::Axis>& axes, const SizeValues& values) {
+Shape SubstituteAll(const std::vector<ir::Axis>& axes, const MatchedSizes& values) {
   Shape shape;
   for (const ir::Axis& axis : axes) shape.push_back(axis.extent.Substitute(values));
   return shape;
@@ -36,7 +36,7 @@ OpResult Expression(const OpArgs& args, StageBuilder& builder) {
     if (input == nullptr) return Malformed("an input is missing");
     types.push_back({input->dtype, input->shape});
   }
-  const std::optional<SizeValues> sizes = MatchInputs(*workload, types);
+  const std::optional<MatchedSizes> sizes = MatchInputs(*workload, types);
   if (!sizes.has_value()) return Malformed("the inputs do not fit its definition");
   BufferMap buffers;
   for (size_t i = 0; i < args.inputs.size(); ++i) buffers[workload->params[i].buffer.get()] = args.inputs[i];

@@ -2,8 +2,8 @@
 #include "compiler/space/sketch/analysis.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "base/size_points.h"
 #include "base/status.h"
 
 namespace hone::space {
@@ -113,8 +113,7 @@ int64_t BusiestThreadIterations(int64_t extent, int64_t size, int64_t batch, int
 }
 
 int64_t TypicalExtent(const ir::Size& extent) {
-  const auto low = static_cast<double>(std::max<int64_t>(extent.min(), 1)), high = static_cast<double>(extent.max());
-  return extent.IsFixed() ? extent.value() : std::llround(std::sqrt(low * high));
+  return extent.IsFixed() ? extent.value() : GeometricMiddle(extent.min(), extent.max());
 }
 
 int64_t PowerOf2Ceil(int64_t n) {

@@ -166,23 +166,25 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     return absl::OkStatus();
   }
 
-  // Binds the launches of `main` at all points to consecutive stretches of cold numbers.
+  // Binds the launches of `main` at all points to consecutive stretches of cold numbers, one for each point of a call:
+  // the constants that one point has read would be warm for the next.
   absl::Status BindCold() {
     const auto replaced = ColdBuffers(interface_);
     int64_t stretch = 0;
     for (const auto& [index, bytes] : replaced) stretch += Rounded(bytes);
     const auto all = static_cast<int64_t>(session_.cold_.bytes());
-    if (stretch == 0 || stretch > all / 2) return absl::OkStatus();
-    cold_.resize(static_cast<size_t>(std::min(all / stretch, kVariantsMax)));
+    const int64_t call = stretch * static_cast<int64_t>(main_.size());
+    if (call == 0 || call > all / 2) return absl::OkStatus();
+    cold_.resize(static_cast<size_t>(std::min(all / call, kVariantsMax)));
     int64_t offset = 0;
+    std::vector<typename Driver::Buffer> buffers = buffers_;
     for (std::vector<typename Driver::Launch>& launches : cold_) {
-      std::vector<typename Driver::Buffer> buffers = buffers_;
-      for (const auto& [index, bytes] : replaced) {
-        HONE_RETURN_IF_ERROR(ToStatus(
-            device_.Slice(session_.cold_, static_cast<size_t>(offset), static_cast<size_t>(bytes), &buffers[index])));
-        offset += Rounded(bytes);
-      }
       for (size_t point = 0; point < main_.size(); ++point) {
+        for (const auto& [index, bytes] : replaced) {
+          HONE_RETURN_IF_ERROR(ToStatus(
+              device_.Slice(session_.cold_, static_cast<size_t>(offset), static_cast<size_t>(bytes), &buffers[index])));
+          offset += Rounded(bytes);
+        }
         HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers, point, launches));
       }
     }

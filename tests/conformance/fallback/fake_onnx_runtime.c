@@ -38,6 +38,9 @@ typedef struct {
 
 static int environment, memory_info, allocator; /* only their addresses are used */
 
+extern size_t FakeSessionCount;
+size_t FakeSessionCount; /* sessions that were made so far, for tests */
+
 static void Check(int holds, const char* what) {
   if (holds) return;
   fprintf(stderr, "fake ONNX Runtime: %s\n", what);
@@ -140,6 +143,7 @@ static Status* CreateSessionFromArray(const void* env, const void* model, size_t
   Check(env == &environment && options->threads > 0 && options->is_without_spinning, "CreateSessionFromArray");
   if (Contains(model, bytes, "Unloadable")) return Fail("the fake does not load this model");
   Session* session = calloc(1, sizeof *session);
+  ++FakeSessionCount;
   session->process = getpid();
   session->is_reversed = Contains(model, bytes, "Reversed");
   Field field;

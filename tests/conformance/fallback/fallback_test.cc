@@ -14,6 +14,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,12 +63,15 @@ class Fallback : public ::testing::Test {
   void SetUp() override { setenv(kVariable, HONE_FAKE_ONNX_RUNTIME, 1); }
   void TearDown() override { unsetenv(kVariable); }
 
-  absl::Status Compile(const models::ModelBuilder& b, graph::ImportOptions import = {}) {
+  absl::Status Compile(const models::ModelBuilder& b, const graph::ImportOptions& import = {}) {
+    return Compile(b, std::span(&import, 1));
+  }
+  absl::Status Compile(const models::ModelBuilder& b, std::span<const graph::ImportOptions> imports) {
     std::ofstream(Path("model.onnx"), std::ios::binary) << b.model().SerializeAsString();
     package::KernelOptions options;
     options.target = target::HostCpu();
     options.threads = 2;
-    return package::CompileModel(Path("model.onnx"), import, {&options, 1}, Path("model.hone")).status();
+    return package::CompileModel(Path("model.onnx"), imports, {&options, 1}, Path("model.hone")).status();
   }
   void CompileWithFallback(const models::ModelBuilder& b, graph::ImportOptions import = {}) {
     import.fallback = true;
@@ -180,6 +184,30 @@ TEST_F(Fallback, OpenSizesReachThePart) {
   EXPECT_THAT(Run({1, 2}, {1, 2}), ElementsAre(3, 1));
   EXPECT_THAT(Run({1, 2, 3, 4, 5, 6}, {3, 2}), ElementsAre(11, 9, 7, 5, 3, 1));
   EXPECT_THAT(Run({-1, 2, 3, 4}, {2, 2}), ElementsAre(7, 5, 3, -1));
+}
+
+size_t LoadedSessions() {
+  void* const fake = dlopen(HONE_FAKE_ONNX_RUNTIME, RTLD_NOW | RTLD_LOCAL);
+  const auto* const count = fake == nullptr ? nullptr : dlsym(fake, "FakeSessionCount");
+  return count == nullptr ? 0 : *static_cast<const size_t*>(count);
+}
+
+TEST_F(Fallback, APartOfEveryProgramIsLoadedOnce) {
+  models::ModelBuilder b("several", 17);
+  const std::string doubled = Unknown(b, {b.Node("Relu", {b.Input("x", {-1, 2})})});
+  Declare(b, doubled, {-1, 2});
+  b.Output(b.Node("Sub", {doubled, b.Scalar(1)}));
+  std::vector<graph::ImportOptions> imports(2);
+  imports[0].ranges = {{"batch", {1, 4}}};
+  imports[1].ranges = {{"batch", {2, 2}}};
+  for (graph::ImportOptions& import : imports) import.fallback = true;
+  ASSERT_EQ(Compile(b, imports), absl::OkStatus());
+  const size_t before = LoadedSessions();
+  ASSERT_EQ(Load(), HONE_OK) << hone_error();
+  EXPECT_THAT(Run({1, 2}, {1, 2}), ElementsAre(1, 3));
+  EXPECT_EQ(LoadedSessions(), before + 1);
+  EXPECT_THAT(Run({1, 2, 3, 4}, {2, 2}), ElementsAre(1, 3, 5, 7));
+  EXPECT_EQ(LoadedSessions(), before + 2);
 }
 
 // A view of a tensor has its own shape in the part's model.
@@ -312,6 +340,7 @@ TEST_F(Fallback, ADamagedPartIsABadPackage) {
       [](KernelInterface& kernel, std::string&) { kernel.main[0].function = "main"; },
       [](KernelInterface& kernel, std::string&) { kernel.main.clear(); },
       [](KernelInterface& kernel, std::string&) { kernel.buffers[0].role = BufferRole::kConstant; },
+      [](KernelInterface& kernel, std::string&) { kernel.buffers[0].used = false; },
       [](KernelInterface& kernel, std::string&) { kernel.buffers.insert(kernel.buffers.begin(), kernel.buffers[0]); },
       [](KernelInterface& kernel, std::string&) {
         kernel.buffers.push_back({.role = BufferRole::kSizes, .dtype = "i64", .shape = {1}});
@@ -320,6 +349,22 @@ TEST_F(Fallback, ADamagedPartIsABadPackage) {
       [](KernelInterface&, std::string& code) { code.resize(20); },
   };
   for (size_t i = 0; i < damages.size(); ++i) EXPECT_EQ(load(damages[i], model), HONE_BAD_PACKAGE) << i;
+}
+
+TEST_F(Fallback, ATensorWithElementsNeedsMemory) {
+  models::ModelBuilder b("part", 17);
+  b.Output(Unknown(b, {b.Input("x", {2})}));
+  const std::string model = b.model().SerializeAsString();
+  drivers::onnx_runtime::Session session;
+  ASSERT_EQ(
+      drivers::onnx_runtime::Session::Open({reinterpret_cast<const uint8_t*>(model.data()), model.size()}, 1, &session)
+          .text,
+      "");
+  float y[2] = {};
+  const std::vector<int64_t> shape = {2};
+  const drivers::onnx_runtime::Tensor input = {.element_type = 1, .shape = shape, .data = nullptr, .bytes = sizeof y};
+  const drivers::onnx_runtime::Tensor output = {.element_type = 1, .shape = shape, .data = y, .bytes = sizeof y};
+  EXPECT_THAT(session.Run({&input, 1}, {&output, 1}).text, HasSubstr("no memory"));
 }
 
 // --- With ONNX Runtime itself.

@@ -36,5 +36,12 @@ TEST(SizePointsTest, TheirNumberHasALimit) {
   EXPECT_FALSE(ParseSizePoints(text + ";n=1").has_value());
 }
 
+TEST(SizePointsTest, TheMiddleOfARangeIsInIt) {
+  EXPECT_EQ(GeometricMiddle(1, 100), 10);
+  EXPECT_EQ(GeometricMiddle(0, 64), 8);
+  EXPECT_EQ(GeometricMiddle(7, 7), 7);
+  EXPECT_EQ(GeometricMiddle(0, 0), 0);
+}
+
 }  // namespace
 }  // namespace hone

@@ -281,7 +281,7 @@ TEST_F(CommandsTest, AFallbackComputesWhatHoneCannot) {
   b.Input("x", {2}).Node("Relu", {"x"}, {"a"}).Node("Twice", {"a"}, {"b"}).Node("Neg", {"b"}, {"y"});
   b.Declared("b", {2}).Output("y");
   tests::WriteWholeFile(File("twice.onnx"), b.Model());
-  EXPECT_THAT(Hone("check {twice.onnx}").output, HasSubstr("with --fallback onnxruntime, the nodes of 1 of these"));
+  EXPECT_THAT(Hone("check {twice.onnx}").output, HasSubstr("--fallback onnxruntime leaves the nodes of 1 of these"));
   const CommandResult checked = Hone("check {twice.onnx} --fallback onnxruntime");
   EXPECT_EQ(checked.exit_code, 0);
   EXPECT_THAT(checked.output,
@@ -311,6 +311,24 @@ TEST_F(CommandsTest, AFallbackComputesWhatHoneCannot) {
   ASSERT_NE(part, profile.at("kernels").end());
   EXPECT_EQ(part->at("operator"), "node_of_b");
   EXPECT_EQ(part->at("calls"), 1);
+}
+
+// A tuning is refused where compile refuses: if a kernel is placed on a device that cannot share memory with the part.
+TEST_F(CommandsTest, AFallbackIsTunedBesideCpusOnly) {
+  graph::GraphBuilder b;
+  b.Input("x", {2}).Node("Relu", {"x"}, {"a"}).Node("Twice", {"a"}, {"b"}).Node("Exp", {"b"}, {"y"});
+  b.Declared("b", {2}).Output("y");
+  tests::WriteWholeFile(File("twice.onnx"), b.Model());
+  ModelOptions model;
+  model.models = {File("twice.onnx")};
+  model.fallback = "onnxruntime";
+  const std::vector<target::Target> units = {target::ParseTarget("x86_64").value(),
+                                             target::ParseTarget("opencl").value()};
+  EXPECT_TRUE(WorkloadsByUnit(model, model.models.front(), units, {}).ok()) << "the CPU computes everything";
+  model.places = {"elementwise=opencl"};
+  const absl::Status refused = WorkloadsByUnit(model, model.models.front(), units, {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("beside CPUs only"));
 }
 
 TEST_F(CommandsTest, OpenDimensionsGetRangesThatCompilePrints) {
@@ -368,16 +386,43 @@ TEST_F(CommandsTest, SeveralShapesMustBelongTogether) {
 
 TEST_F(CommandsTest, PointsOfATuneAreInTheRanges) {
   tests::WriteWholeFile(File("two.onnx"), ModelWithTwoOpenInputs());
-  for (const auto& [at, error] : {std::pair("ids=1,65", "has no kernels for these sizes"),
-                                  std::pair("'ids=1,5 mask=1,6'", "has no kernels for these sizes"),
-                                  std::pair("ids=1..2,3", "a number for each dimension"),
-                                  std::pair("ids=5", "1 dimensions are given; the input has 2"),
-                                  std::pair("other=5,5", "no input of that name"), std::pair("7", "the name")}) {
+  for (const auto& [at, error] :
+       {std::pair("ids=1,65", "does not take these shapes"),
+        std::pair("'ids=1,5 mask=1,6'", "the shapes contradict each other"),
+        std::pair("'ids=1,5 mask=1,65'", "does not take these shapes"), std::pair("''", "is empty"),
+        std::pair("' '", "names no input"), std::pair("ids=1..2,3", "a number for each dimension"),
+        std::pair("ids=5", "1 dimensions are given; the input has 2"), std::pair("other=5,5", "no input of that name"),
+        std::pair("7", "the name")}) {
     const CommandResult refused =
         Hone("tune {two.onnx} --trials 1 --records {two.db} --shape ids=1..4,1..64 --at " + std::string(at));
     EXPECT_EQ(refused.exit_code, 2) << at << ": " << refused.output;
     EXPECT_THAT(refused.output, HasSubstr(error)) << at;
   }
+  std::string many = "tune {two.onnx} --trials 1 --records {two.db} --shape ids=1..4,1..64";
+  for (int columns = 1; columns <= 17; ++columns) many += fmt::format(" --at ids=1,{}", columns);
+  const CommandResult refused = Hone(many);
+  EXPECT_EQ(refused.exit_code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("--at is given 17 times; at most 16 points are measured"));
+}
+
+// One dimension is the sum of two sizes, which it alone does not decide.
+TEST_F(CommandsTest, APointGivesTheSizesOfASum) {
+  graph::GraphBuilder b;
+  b.Input("x", graph::Dims({graph::Dim("sequence")})).Input("old", graph::Dims({graph::Dim("past")}));
+  b.Input("mask", graph::Dims({graph::Dim("past + sequence")}))
+      .Node("Concat", {"old", "x"}, {"all"}, {graph::Attr("axis", 0)});
+  b.Node("Mul", {"all", "mask"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("sum.onnx"), b.Model());
+  ModelOptions model;
+  model.models = {File("sum.onnx")};
+  model.shapes = {"x=1..8", "old=1..64"};
+  const auto workloads_at = [&](const std::string& at) {
+    return WorkloadsOf(model, model.models.front(), target::ParseTarget("x86_64").value(), {at});
+  };
+  EXPECT_TRUE(workloads_at("x=5 old=35 mask=40").ok()) << workloads_at("x=5 old=35 mask=40").status();
+  EXPECT_THAT(std::string(workloads_at("mask=40").status().message()),
+              HasSubstr("--at mask=40: the shapes contradict each other, or leave a size open; name the other inputs"));
+  EXPECT_THAT(std::string(workloads_at("mask=100").status().message()), HasSubstr("does not take these shapes"));
 }
 
 TEST_F(CommandsTest, PointsOfAWorkload) {
