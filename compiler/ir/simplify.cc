@@ -246,17 +246,18 @@ RoundedUp AsRoundedUp(const Linear& e, const Ranges& ranges) {
 }
 
 // Whether both are one number rounded up, b to multiples of the step of a, so that a <= b.
-bool IsRoundedUpFurther(const Linear& a, const Linear& b, const Ranges& ranges) {
-  const RoundedUp x = AsRoundedUp(a, ranges), y = AsRoundedUp(b, ranges);
-  Linear difference = x.number;
-  difference.Add(y.number, -1);
-  return y.step % x.step == 0 && difference.IsConstant() && difference.constant == 0;
+bool IsRoundedUpFurther(const RoundedUp& a, const RoundedUp& b) {
+  if (a.step == b.step || b.step % a.step != 0) return false;
+  Linear difference = a.number;
+  difference.Add(b.number, -1);
+  return difference.IsConstant() && difference.constant == 0;
 }
 
 Expr SimplifyMinMax(BinaryOp op, const Expr& a, const Expr& b, const Ranges& ranges) {
   const Linear x = ToLinear(a, ranges), y = ToLinear(b, ranges);
-  if (IsRoundedUpFurther(x, y, ranges)) return op == BinaryOp::kMin ? a : b;
-  if (IsRoundedUpFurther(y, x, ranges)) return op == BinaryOp::kMin ? b : a;
+  const RoundedUp rounded_x = AsRoundedUp(x, ranges), rounded_y = AsRoundedUp(y, ranges);
+  if (IsRoundedUpFurther(rounded_x, rounded_y)) return op == BinaryOp::kMin ? a : b;
+  if (IsRoundedUpFurther(rounded_y, rounded_x)) return op == BinaryOp::kMin ? b : a;
   Linear difference = x;
   difference.Add(y, -1);
   const Interval d = BoundsOfDifference(x, y, difference, ranges);

@@ -19,29 +19,25 @@ absl::Status Sketch::DoAll(const schedule::Schedule& taken) {
   return absl::OkStatus();
 }
 
-schedule::Tail Sketch::TailOf(const std::string& name, int64_t factor) {
+const schedule::Loop& Sketch::GetLoop(const std::string& name) {
   size_t position = 0;
   const schedule::Nest* nest = state.FindLoop(name, &position);
   HONE_CHECK(nest != nullptr);
-  const schedule::Loop& loop = nest->loops[position];
+  return nest->loops[position];
+}
+
+schedule::Tail Sketch::TailOf(const std::string& name, int64_t factor) {
+  const schedule::Loop& loop = GetLoop(name);
   const ir::Size size = state.IterationsOf(loop).value_or(loop.max_extent);
   if (!state.IsOpen(loop.extent)) return size.max() >= factor ? schedule::Tail::kShift : schedule::Tail::kMask;
   const bool fits = state.IterationsOf(loop).has_value() && (size.min() >= factor || Divides(factor, size));
   return fits ? schedule::Tail::kShift : schedule::Tail::kPeel;
 }
 
-bool Sketch::IsOpen(const std::string& name) {
-  size_t position = 0;
-  const schedule::Nest* nest = state.FindLoop(name, &position);
-  HONE_CHECK(nest != nullptr);
-  return state.IsOpen(nest->loops[position].extent);
-}
+bool Sketch::IsOpen(const std::string& name) { return state.IsOpen(GetLoop(name).extent); }
 
 bool Sketch::HasMultiple(const std::string& name, int64_t factor) {
-  size_t position = 0;
-  const schedule::Nest* nest = state.FindLoop(name, &position);
-  HONE_CHECK(nest != nullptr);
-  const std::optional<ir::Size> size = state.IterationsOf(nest->loops[position]);
+  const std::optional<ir::Size> size = state.IterationsOf(GetLoop(name));
   return size.has_value() && Divides(factor, *size);
 }
 
@@ -127,11 +123,6 @@ const schedule::Nest& Sketch::Get(const std::string& stage) const {
   return *nest;
 }
 
-int64_t Sketch::MaxExtent(const std::string& loop) {
-  size_t position = 0;
-  const schedule::Nest* nest = state.FindLoop(loop, &position);
-  HONE_CHECK(nest != nullptr);
-  return nest->loops[position].max_extent;
-}
+int64_t Sketch::MaxExtent(const std::string& loop) { return GetLoop(loop).max_extent; }
 
 }  // namespace hone::space

@@ -77,6 +77,7 @@ struct Sketch {
   absl::StatusOr<std::string> Recode(const std::string& buffer, const std::string& stage);
 
   const schedule::Nest& Get(const std::string& stage) const;  // the stage must exist
+  const schedule::Loop& GetLoop(const std::string& name);     // the loop must exist
   // The most iterations of the loop; their number may depend on outer loops. The loop must exist.
   int64_t MaxExtent(const std::string& loop);
 };

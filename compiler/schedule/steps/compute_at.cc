@@ -232,9 +232,11 @@ void RemoveTailGuards(State& state, const Nest& producer) {
   }
 }
 
-// Bytes to add behind a row of a tile's buffer. Rows lie apart as for the largest size. With a power of two, the short
-// rows of a small size would share few sets of a cache.
-int64_t RowPadding(int64_t bytes) { return bytes % kCloseRowBytes == 0 ? ir::kLineBytes : 0; }
+// The elements from one row of a tile's buffer to the next, if an open size decides how many of them are used. With a
+// power of two, the short rows of a small size would share few sets of a cache.
+int64_t RowStride(int64_t most, ir::DType dtype) {
+  return most * ir::SizeOf(dtype) % kCloseRowBytes == 0 ? most + ir::kLineBytes / ir::SizeOf(dtype) : most;
+}
 
 // Whether the index is a loop's variable divided by sizes, and the quotient of its last iteration is below `size`.
 // Fusing a loop over an open size with others makes such indices, whose bounds do not tell.
@@ -267,6 +269,12 @@ ir::Expr AtLastIterations(const State& state, const ir::Expr& index, const ir::R
     last.Add(ir::ToLinear(loop->extent - ir::Expr(1), ranges), k);
   }
   return ir::FromLinear(last);
+}
+
+// Whether the index is below an open size as the extents of the loops tell, where their ranges alone do not.
+bool IsBelowByLoops(const State& state, const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges) {
+  return IsQuotientBelow(state, ir::Simplify(index, ranges), size) ||
+         IsAlwaysBelow(AtLastIterations(state, index, ranges), size, ranges);
 }
 
 absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {
@@ -315,18 +323,15 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     const ir::Expr value = ir::Simplify(region.base + ir::MakeVar(axis.name), ranges);
     producer->bindings[axis.name] = value;
     producer->storage.origin.push_back(region.base);
-    producer->storage.shape[d] = region.max_extent;
-    if (d + 1 == regions.size() && state.IsOpen(region.extent)) {
-      producer->storage.shape[d] += RowPadding(region.max_extent * ir::SizeOf(producer->stage.buffer->dtype)) /
-                                    ir::SizeOf(producer->stage.buffer->dtype);
-    }
+    const bool open_row = d + 1 == regions.size() && state.IsOpen(region.extent);
+    producer->storage.shape[d] =
+        open_row ? RowStride(region.max_extent, producer->stage.buffer->dtype) : region.max_extent;
     const ir::Expr last = region.base + region.extent - ir::Expr(1);
     axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, ir::BoundsOf(last, ranges).high};
     // Readers with masked tails or padding may ask for elements outside the producer.
     ir::Expr within;
     const bool below = IsAlwaysBelow(last, axis.extent, ranges) ||
-                       IsQuotientBelow(state, ir::Simplify(last, ranges), axis.extent) ||
-                       IsAlwaysBelow(AtLastIterations(state, last, ranges), axis.extent, ranges);
+                       (!state.sizes.empty() && IsBelowByLoops(state, last, axis.extent, ranges));
     if (!below) within = ir::MakeVar(axis.name) < ir::Expr(axis.extent);
     if (axis_ranges[axis.name].low < 0) within = And(within, ir::MakeVar(axis.name) >= ir::Expr(0));
     if (within.defined()) inside[axis.name] = within;
