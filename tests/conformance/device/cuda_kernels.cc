@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/device/cuda_kernels.h"
 
-namespace hone::agent {
+#include <fmt/format.h>
 
-std::string CudaKernels() {
-  return R"(.version 4.2
+#include <string_view>
+
+namespace hone::agent {
+namespace {
+
+// Element 17 is wrong if there are fewer than 1,000.
+constexpr std::string_view kWrongWhenShort = R"(  setp.gt.u32   %p2, %r5, 999;
+  @%p2 bra   $L__open_wrong_when_short_2;
+  setp.ne.s32   %p3, %r4, 17;
+  @%p3 bra   $L__open_wrong_when_short_2;
+  add.rn.f32   %f3, %f3, 0f3F000000;
+  st.global.f32   [%rd1], %f3;
+)";
+
+// What comes before the kernels that take a number of elements, and what comes after them.
+constexpr std::string_view kFirst = R"(.version 4.2
 .target sm_53
 .address_size 64
 .visible .entry reference(
@@ -443,112 +457,8 @@ $L__BB12_2:
 $L__BB12_4:
   ret;
 }
-.visible .entry open_size(
-  .param .u64 open_size_param_0,
-  .param .u64 open_size_param_1,
-  .param .u64 open_size_param_2,
-  .param .u64 open_size_param_3
-)
-{
-  .reg .pred   %p<4>;
-  .reg .b32   %r<6>;
-  .reg .f32   %f<4>;
-  .reg .b64   %rd<10>;
-  mov.u32   %r1, %ctaid.x;
-  mov.u32   %r2, %ntid.x;
-  mov.u32   %r3, %tid.x;
-  mad.lo.s32   %r4, %r1, %r2, %r3;
-  ld.param.u64   %rd8, [open_size_param_3];
-  ld.global.u32   %r5, [%rd8];
-  setp.ge.u32   %p1, %r4, %r5;
-  @%p1 bra   $L__open_size_2;
-  ld.param.u64   %rd4, [open_size_param_0];
-  ld.param.u64   %rd5, [open_size_param_1];
-  ld.param.u64   %rd6, [open_size_param_2];
-  mul.wide.u32   %rd7, %r4, 4;
-  add.s64   %rd1, %rd6, %rd7;
-  add.s64   %rd2, %rd5, %rd7;
-  add.s64   %rd3, %rd4, %rd7;
-  ld.global.f32   %f1, [%rd3];
-  ld.global.f32   %f2, [%rd2];
-  fma.rn.f32   %f3, %f1, 0f40000000, %f2;
-  st.global.f32   [%rd1], %f3;
-$L__open_size_2:
-  ret;
-}
-.visible .entry open_past_length(
-  .param .u64 open_past_length_param_0,
-  .param .u64 open_past_length_param_1,
-  .param .u64 open_past_length_param_2,
-  .param .u64 open_past_length_param_3
-)
-{
-  .reg .pred   %p<4>;
-  .reg .b32   %r<6>;
-  .reg .f32   %f<4>;
-  .reg .b64   %rd<10>;
-  mov.u32   %r1, %ctaid.x;
-  mov.u32   %r2, %ntid.x;
-  mov.u32   %r3, %tid.x;
-  mad.lo.s32   %r4, %r1, %r2, %r3;
-  ld.param.u64   %rd8, [open_past_length_param_3];
-  ld.global.u32   %r5, [%rd8];
-  setp.gt.u32   %p1, %r4, 999;
-  @%p1 bra   $L__open_past_length_2;
-  ld.param.u64   %rd4, [open_past_length_param_0];
-  ld.param.u64   %rd5, [open_past_length_param_1];
-  ld.param.u64   %rd6, [open_past_length_param_2];
-  mul.wide.u32   %rd7, %r4, 4;
-  add.s64   %rd1, %rd6, %rd7;
-  add.s64   %rd2, %rd5, %rd7;
-  add.s64   %rd3, %rd4, %rd7;
-  ld.global.f32   %f1, [%rd3];
-  ld.global.f32   %f2, [%rd2];
-  fma.rn.f32   %f3, %f1, 0f40000000, %f2;
-  st.global.f32   [%rd1], %f3;
-$L__open_past_length_2:
-  ret;
-}
-.visible .entry open_wrong_when_short(
-  .param .u64 open_wrong_when_short_param_0,
-  .param .u64 open_wrong_when_short_param_1,
-  .param .u64 open_wrong_when_short_param_2,
-  .param .u64 open_wrong_when_short_param_3
-)
-{
-  .reg .pred   %p<4>;
-  .reg .b32   %r<6>;
-  .reg .f32   %f<4>;
-  .reg .b64   %rd<10>;
-  mov.u32   %r1, %ctaid.x;
-  mov.u32   %r2, %ntid.x;
-  mov.u32   %r3, %tid.x;
-  mad.lo.s32   %r4, %r1, %r2, %r3;
-  ld.param.u64   %rd8, [open_wrong_when_short_param_3];
-  ld.global.u32   %r5, [%rd8];
-  setp.ge.u32   %p1, %r4, %r5;
-  @%p1 bra   $L__open_wrong_when_short_2;
-  ld.param.u64   %rd4, [open_wrong_when_short_param_0];
-  ld.param.u64   %rd5, [open_wrong_when_short_param_1];
-  ld.param.u64   %rd6, [open_wrong_when_short_param_2];
-  mul.wide.u32   %rd7, %r4, 4;
-  add.s64   %rd1, %rd6, %rd7;
-  add.s64   %rd2, %rd5, %rd7;
-  add.s64   %rd3, %rd4, %rd7;
-  ld.global.f32   %f1, [%rd3];
-  ld.global.f32   %f2, [%rd2];
-  fma.rn.f32   %f3, %f1, 0f40000000, %f2;
-  st.global.f32   [%rd1], %f3;
-  setp.gt.u32   %p2, %r5, 999;
-  @%p2 bra   $L__open_wrong_when_short_2;
-  setp.ne.s32   %p3, %r4, 17;
-  @%p3 bra   $L__open_wrong_when_short_2;
-  add.rn.f32   %f3, %f3, 0f3F000000;
-  st.global.f32   [%rd1], %f3;
-$L__open_wrong_when_short_2:
-  ret;
-}
-.visible .entry crash(
+)";
+constexpr std::string_view kLast = R"(.visible .entry crash(
   .param .u64 crash_param_0,
   .param .u64 crash_param_1,
   .param .u64 crash_param_2
@@ -603,6 +513,53 @@ $L__BB14_1:
   bra.uni   $L__BB14_1;
 }
 )";
+
+// A kernel that takes the number of elements. ends: sets %p1 if element %r4 is left out; the number is in %r5. more:
+// what follows the store of an element.
+std::string OpenKernel(std::string_view name, std::string_view ends, std::string_view more = "") {
+  return fmt::format(R"(.visible .entry {0}(
+  .param .u64 {0}_param_0,
+  .param .u64 {0}_param_1,
+  .param .u64 {0}_param_2,
+  .param .u64 {0}_param_3
+)
+{{
+  .reg .pred   %p<4>;
+  .reg .b32   %r<6>;
+  .reg .f32   %f<4>;
+  .reg .b64   %rd<10>;
+  mov.u32   %r1, %ctaid.x;
+  mov.u32   %r2, %ntid.x;
+  mov.u32   %r3, %tid.x;
+  mad.lo.s32   %r4, %r1, %r2, %r3;
+  ld.param.u64   %rd8, [{0}_param_3];
+  ld.global.u32   %r5, [%rd8];
+  {1};
+  @%p1 bra   $L__{0}_2;
+  ld.param.u64   %rd4, [{0}_param_0];
+  ld.param.u64   %rd5, [{0}_param_1];
+  ld.param.u64   %rd6, [{0}_param_2];
+  mul.wide.u32   %rd7, %r4, 4;
+  add.s64   %rd1, %rd6, %rd7;
+  add.s64   %rd2, %rd5, %rd7;
+  add.s64   %rd3, %rd4, %rd7;
+  ld.global.f32   %f1, [%rd3];
+  ld.global.f32   %f2, [%rd2];
+  fma.rn.f32   %f3, %f1, 0f40000000, %f2;
+  st.global.f32   [%rd1], %f3;
+{2}$L__{0}_2:
+  ret;
+}}
+)",
+                     name, ends, more);
+}
+
+}  // namespace
+
+std::string CudaKernels() {
+  return std::string(kFirst) + OpenKernel("open_size", "setp.ge.u32   %p1, %r4, %r5") +
+         OpenKernel("open_past_length", "setp.gt.u32   %p1, %r4, 999") +
+         OpenKernel("open_wrong_when_short", "setp.ge.u32   %p1, %r4, %r5", kWrongWhenShort) + std::string(kLast);
 }
 
 }  // namespace hone::agent
