@@ -20,8 +20,8 @@ struct Granularity {
   // The place of the scale, or of the zero point, for the element at these indices.
   Exprs Place(const ir::Buffer& parameter, Indices i) const;
 };
-// Of a node with the inputs data, scale and zero point and the attributes axis and block_size. InvalidArgument if the
-// shapes do not fit.
+// Reads how the node is quantized. Its inputs are data, scale and zero point; its attributes are axis and block_size.
+// InvalidArgument if the shapes do not fit.
 absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args);
 
 // How the integer sum of a quantized product a * b becomes the output y: it is scaled by a_scale * b_scale / y_scale
