@@ -158,22 +158,73 @@ Linear SimplifyFloorDiv(const Linear& a, int64_t c, const Ranges& ranges) {
   return quotient;
 }
 
-// a * (floordiv(x, n) * n) + a * floormod(x, n)  ==>  a * x, where n is an expression and term i is the remainder.
-bool RecombineOpen(Linear& linear, size_t i, const Ranges& ranges) {
-  const auto [remainder, factor] = linear.terms[i];
-  const Binary* mod = remainder.As<Binary>();
-  const Expr quotient = FloorDiv(mod->a, mod->b);
-  for (size_t j = 0; j < linear.terms.size(); ++j) {
-    const Binary* product = linear.terms[j].first.As<Binary>();
-    if (product == nullptr || product->op != BinaryOp::kMul || linear.terms[j].second != factor) continue;
-    const bool matches = (Equal(product->a, quotient) && Equal(product->b, mod->b)) ||
-                         (Equal(product->b, quotient) && Equal(product->a, mod->b));
-    if (!matches || MayWrap(mod->b, ranges)) continue;
-    const Linear x = ToLinear(mod->a, ranges);
-    linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
-    linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
-    linear.Add(x, factor);
-    return true;
+// The factors of a product, numbers apart.
+struct Factors {
+  int64_t number = 1;
+  std::vector<Expr> others;
+};
+
+void CollectFactors(const Expr& e, Factors* factors) {
+  const Binary* product = e.As<Binary>();
+  if (const int64_t* number = AsInt(e)) {
+    factors->number = MultiplyAddWrapping(0, factors->number, *number);
+  } else if (product != nullptr && product->op == BinaryOp::kMul) {
+    CollectFactors(product->a, factors);
+    CollectFactors(product->b, factors);
+  } else {
+    factors->others.push_back(e);
+  }
+}
+
+Factors FactorsOf(const Expr& e) {
+  Factors factors;
+  CollectFactors(e, &factors);
+  return factors;
+}
+
+bool SameFactors(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::ranges::is_permutation(a, b, [](const Expr& x, const Expr& y) { return Equal(x, y); });
+}
+
+// floordiv(x, n) for the remainder floormod(x, n), if it is one term; else undefined.
+Expr QuotientOf(const Binary& remainder, const Ranges& ranges) {
+  const int64_t* n = AsInt(remainder.b);
+  if (n == nullptr) return FloorDiv(remainder.a, remainder.b);
+  if (*n <= 0) return {};
+  const Linear quotient = SimplifyFloorDiv(ToLinear(remainder.a, ranges), *n, ranges);
+  const bool single = quotient.constant == 0 && quotient.terms.size() == 1 && quotient.terms[0].second == 1;
+  return single ? quotient.terms[0].first : Expr();
+}
+
+// a * n * floordiv(x, n) * y + a * floormod(x, n) * y  ==>  a * x * y, where n or y is an expression, and term i has
+// the remainder.
+bool RecombineProducts(Linear& linear, size_t i, const Ranges& ranges) {
+  const Factors part = FactorsOf(linear.terms[i].first);
+  const int64_t factor = MultiplyAddWrapping(0, linear.terms[i].second, part.number);
+  for (size_t at = 0; at < part.others.size(); ++at) {
+    const Binary* mod = part.others[at].As<Binary>();
+    if (mod == nullptr || mod->op != BinaryOp::kFloorMod || MayWrap(mod->a, ranges) || MayWrap(mod->b, ranges))
+      continue;
+    const Expr quotient = QuotientOf(*mod, ranges);
+    if (!quotient.defined()) continue;
+    Factors whole = FactorsOf(mod->b);
+    Expr joined = mod->a;
+    for (size_t other = 0; other < part.others.size(); ++other) {
+      if (other == at) continue;
+      whole.others.push_back(part.others[other]);
+      joined = joined * part.others[other];
+    }
+    whole.others.push_back(quotient);
+    whole.number = MultiplyAddWrapping(0, whole.number, factor);
+    for (size_t j = 0; j < linear.terms.size(); ++j) {
+      const Factors term = FactorsOf(linear.terms[j].first);
+      if (j == i || MultiplyAddWrapping(0, linear.terms[j].second, term.number) != whole.number) continue;
+      if (!SameFactors(term.others, whole.others)) continue;
+      linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
+      linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+      linear.Add(ToLinear(joined, ranges), factor);
+      return true;
+    }
   }
   return false;
 }
@@ -183,9 +234,11 @@ bool RecombineOpen(Linear& linear, size_t i, const Ranges& ranges) {
 void RecombineDivMod(Linear& linear, const Ranges& ranges) {
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const Binary* mod = linear.terms[i].first.As<Binary>();
+    const bool product =
+        mod != nullptr && (mod->op == BinaryOp::kMul || (mod->op == BinaryOp::kFloorMod && AsInt(mod->b) == nullptr));
+    if (product && RecombineProducts(linear, i, ranges)) return RecombineDivMod(linear, ranges);
     if (mod == nullptr || mod->op != BinaryOp::kFloorMod || MayWrap(mod->a, ranges)) continue;
     const int64_t* c = AsInt(mod->b);
-    if (c == nullptr && RecombineOpen(linear, i, ranges)) return RecombineDivMod(linear, ranges);
     if (c == nullptr || *c <= 0) continue;
     const int64_t factor = linear.terms[i].second;
     int64_t whole = 0;
@@ -545,6 +598,16 @@ Ranges RangesWhere(const Expr& condition, Ranges ranges) {
   return RangesAtLeast(test->a, *least, std::move(ranges));
 }
 
+// Whether e has a term of the other sum, or of the arms of a minimum or maximum in it.
+bool SharesTerm(const Linear& e, const Linear& other, const Ranges& ranges) {
+  return std::ranges::any_of(other.terms, [&](const auto& term) {
+    if (std::ranges::any_of(e.terms, [&](const auto& own) { return Equal(own.first, term.first); })) return true;
+    const Binary* m = term.first.template As<Binary>();
+    if (m == nullptr || (m->op != BinaryOp::kMin && m->op != BinaryOp::kMax)) return false;
+    return SharesTerm(e, ToLinear(m->a, ranges), ranges) || SharesTerm(e, ToLinear(m->b, ranges), ranges);
+  });
+}
+
 // A lower bound of e where the condition is true, from the parts of it that say that something is at least a number.
 int64_t LowWhere(const Expr& condition, const Linear& e, const Ranges& ranges) {
   const Binary* test = condition.As<Binary>();
@@ -552,8 +615,10 @@ int64_t LowWhere(const Expr& condition, const Linear& e, const Ranges& ranges) {
   if (test->op == BinaryOp::kAnd) return std::max(LowWhere(test->a, e, ranges), LowWhere(test->b, e, ranges));
   const int64_t* least = test->op == BinaryOp::kGe ? AsInt(test->b) : nullptr;
   if (least == nullptr || MayWrap(test->a, ranges)) return -Interval::kUnbounded;
+  const Linear tested = ToLinear(test->a, ranges);
+  if (!SharesTerm(e, tested, ranges)) return -Interval::kUnbounded;  // e says nothing about it
   Linear more = e;
-  more.Add(ToLinear(test->a, ranges), -1);
+  more.Add(tested, -1);
   return Plus(BoundsOf(more, ranges), {*least, *least}).low;
 }
 

@@ -61,6 +61,23 @@ TEST(SimplifyIndex, KeepsEveryValueAndItsBoundsHold) {
   }
 }
 
+// The index of an element in a row-major tensor, from the number of the element. Open sizes divide it, so that strides
+// are products.
+TEST(SimplifyIndex, JoinsAnElementsPlaceInOpenDimensions) {
+  const Ranges ranges = {{"x", {0, 100000}}, {"m", {1, 9}}, {"n", {2, 50}}};
+  const Expr x = MakeVar("x"), m = MakeVar("m"), n = MakeVar("n");
+  const auto place = [&](const Expr& inner, const Expr& middle) {
+    return FloorMod(x, inner) + FloorMod(FloorDiv(x, inner), middle) * inner +
+           FloorDiv(FloorDiv(x, inner), middle) * (middle * inner);
+  };
+  for (const Expr& index : {place(n, Expr(20)), place(n, m), place(m * n * Expr(3), Expr(4)), place(n * Expr(2), m)}) {
+    EXPECT_TRUE(Equal(Simplify(index, ranges), x)) << Print(index) << " is " << Print(Simplify(index, ranges));
+  }
+  // The remainder of another number does not complete the quotient.
+  const Expr other = FloorMod(x, n) + FloorDiv(x, m) * n;
+  EXPECT_TRUE(Equal(Simplify(other, ranges), other)) << Print(Simplify(other, ranges));
+}
+
 // The simplifier's questions about subexpressions must not multiply, because text may come from outside.
 TEST(SimplifyIndex, TerminatesOnDeepAndWideExpressions) {
   Ranges ranges;
