@@ -56,15 +56,34 @@ bool HasSelect(const ir::Expr& e) {
   return has;
 }
 
+bool IsMinimum(const ir::Expr& e) {
+  const ir::Binary* m = e.As<ir::Binary>();
+  return m != nullptr && m->op == ir::BinaryOp::kMin;
+}
+
+// The outermost minimum in the extent of a loop of that kind. A minimum over an open size inside one that depends on
+// loops further in does not count: the outer one limits the loop where these run.
+std::optional<Minimum> FindMinimum(const ir::Expr& e, ir::LoopKind kind, const ir::Ranges& ranges,
+                                   const ir::Ranges& sizes) {
+  std::optional<Minimum> found;
+  if (Bound(e, ranges)) {
+    found = AsMinimum(e, ranges, sizes);
+    if (found.has_value() && (found->tail.defined() || IsWrittenOut(kind))) return found;
+    found.reset();
+  } else if (IsMinimum(e) && UsesAny(e, sizes)) {
+    return found;
+  }
+  ir::ForEachChild(e, [&](const ir::Expr& child) {
+    if (!found.has_value()) found = FindMinimum(child, kind, ranges, sizes);
+  });
+  return found;
+}
+
 // In the extent of a loop that no condition decides any more: FindCondition comes first.
 std::optional<Minimum> FindMinimum(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   std::optional<Minimum> found;
   if (const ir::For* loop = s.As<ir::For>(); loop != nullptr && !HasSelect(loop->extent)) {
-    ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
-      if (found.has_value() || !Bound(e, ranges)) return;
-      found = AsMinimum(e, ranges, sizes);
-      if (found.has_value() && !found->tail.defined() && !IsWrittenOut(loop->kind)) found.reset();
-    });
+    found = FindMinimum(loop->extent, loop->kind, ranges, sizes);
   }
   ir::ForEachChild(
       s,
@@ -194,11 +213,21 @@ ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& s
 constexpr int64_t kPeeledIterationsMax = 2;  // iterations that are split off
 constexpr int64_t kPeeledStoresMax = 64;     // stores in each of them, counting unrolled iterations
 
-// Whether the statement contains a condition or mask that uses the variable.
+// Whether the expression uses the variable other than to find an element that it loads. Where an element is does not
+// decide a comparison of its value.
+bool UsesOutsideLoads(const ir::Expr& e, const std::string& var) {
+  if (const ir::Var* v = e.As<ir::Var>()) return v->name == var;
+  if (e.As<ir::Load>() != nullptr) return false;
+  bool uses = false;
+  ir::ForEachChild(e, [&](const ir::Expr& child) { uses = uses || UsesOutsideLoads(child, var); });
+  return uses;
+}
+
+// Whether the statement contains a condition or mask that the variable decides.
 bool HasConditionOn(const ir::Stmt& s, const std::string& var) {
   bool asks = false;
   const auto look = [&](const ir::Expr& condition) {
-    asks = asks || (condition.defined() && ir::UsesVar(condition, var));
+    asks = asks || (condition.defined() && UsesOutsideLoads(condition, var));
   };
   ir::ForEachExpr(s, [&](const ir::Expr& e) {
     if (const ir::Select* select = e.As<ir::Select>()) look(select->condition);
@@ -247,27 +276,91 @@ ir::Stmt PeelLastIterations(const ir::For& loop, int64_t extent, const ir::Range
   return {};
 }
 
-ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges) {
+// A loop over blocks of `step` elements, of which there are `end`: only the last block may be shorter.
+struct Blocks {
+  ir::Expr end;
+  int64_t step;
+};
+
+// The blocks that the extent counts, if open sizes alone decide how many there are: (end + step - 1) // step.
+std::optional<Blocks> AsBlocks(const ir::Expr& extent, const ir::Ranges& sizes) {
+  const ir::Binary* quotient = extent.As<ir::Binary>();
+  const bool divides = quotient != nullptr && quotient->op == ir::BinaryOp::kFloorDiv;
+  const ir::IntImm* step = divides ? quotient->b.As<ir::IntImm>() : nullptr;
+  if (step == nullptr || step->value < 2 || !UsesAny(extent, sizes) || !Bound(extent, sizes)) return std::nullopt;
+  const ir::Expr end = ir::Simplify(quotient->a - ir::Expr(step->value - 1), sizes);
+  if (ir::BoundsOf(end, sizes).low < 0) return std::nullopt;
+  return Blocks{end, step->value};
+}
+
+// Replaces comparisons that hold for every element of the blocks before `end // step`. var: the loop over the blocks.
+// Inside them, end - step * var is at least `step`.
+ir::Expr WithinFullBlocks(const ir::Expr& e, const std::string& var, const Blocks& blocks, const ir::Ranges& ranges) {
+  const ir::Expr mapped =
+      ir::MapChildren(e, [&](const ir::Expr& child) { return WithinFullBlocks(child, var, blocks, ranges); });
+  const ir::Binary* test = mapped.As<ir::Binary>();
+  if (test == nullptr || test->a.type() != ir::kIndexType || !ir::UsesVar(mapped, var)) return mapped;
+  const bool less = test->op == ir::BinaryOp::kLt || test->op == ir::BinaryOp::kLe;
+  const bool greater = test->op == ir::BinaryOp::kGt || test->op == ir::BinaryOp::kGe;
+  if (!less && !greater) return mapped;
+  const ir::Expr apart = less ? test->b - test->a : test->a - test->b;
+  const ir::Expr rest = apart - (blocks.end - ir::MakeVar(var) * ir::Expr(blocks.step));
+  const int64_t low = ir::BoundsOf(rest, ranges).low;
+  const int64_t least = test->op == ir::BinaryOp::kLt || test->op == ir::BinaryOp::kGt ? 1 : 0;
+  if (low <= -ir::Interval::kUnbounded || low + blocks.step < least) return mapped;
+  return ir::MakeBool(true);
+}
+
+ir::Stmt WithinFullBlocks(const ir::Stmt& s, const std::string& var, const Blocks& blocks, const ir::Ranges& ranges) {
+  ir::Ranges inner = ranges;
+  if (const ir::For* loop = s.As<ir::For>()) inner[loop->var] = {0, ir::BoundsOf(loop->extent, ranges).high - 1};
+  return ir::MapChildren(
+      s, [&](const ir::Stmt& child) { return WithinFullBlocks(child, var, blocks, inner); },
+      [&](const ir::Expr& e) { return WithinFullBlocks(e, var, blocks, inner); });
+}
+
+// Splits off the last iteration of a loop over an open number of elements if the others are free of conditions then;
+// undefined otherwise.
+ir::Stmt PeelLastBlock(const ir::For& loop, const ir::Ranges& ranges, const ir::Ranges& sizes) {
+  const auto blocks = AsBlocks(loop.extent, sizes);
+  if (!blocks.has_value()) return {};
+  const ir::Expr step(blocks->step), full = ir::Simplify(ir::FloorDiv(blocks->end, step), sizes);
+  const int64_t most = ir::BoundsOf(full, sizes).high;
+  if (most < 1) return {};
+  ir::Ranges inner = ranges;
+  inner[loop.var] = {0, most - 1};
+  const ir::Stmt body = ir::Simplify(WithinFullBlocks(loop.body, loop.var, *blocks, inner), inner);
+  if (HasConditionOn(body, loop.var)) return {};
+  const ir::Stmt last = ir::Simplify(ir::Substitute(loop.body, {{loop.var, full}}), ranges);
+  return ir::MakeBlock(
+      {ir::MakeFor(loop.var, full, loop.kind, body), ir::MakeIf(ir::FloorMod(blocks->end, step) > ir::Expr(0), last)});
+}
+
+ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
   ir::Ranges inner = ranges;
   if (const ir::Let* let = s.As<ir::Let>()) inner[let->var] = ir::RangeOf(*let, ranges);
   const ir::For* loop = s.As<ir::For>();
   if (loop == nullptr) {
     return ir::MapChildren(
-        s, [&](const ir::Stmt& child) { return PeelEndsIn(child, inner); }, [](const ir::Expr& e) { return e; });
+        s, [&](const ir::Stmt& child) { return PeelEndsIn(child, inner, sizes); }, [](const ir::Expr& e) { return e; });
   }
   const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
-  if (extent != nullptr && loop->kind == ir::LoopKind::kSerial && CountStores(loop->body) <= kPeeledStoresMax &&
-      HasConditionOn(loop->body, loop->var)) {
-    if (const ir::Stmt peeled = PeelLastIterations(*loop, extent->value, ranges); peeled.defined()) return peeled;
+  if (loop->kind == ir::LoopKind::kSerial && (extent != nullptr || !sizes.empty()) &&
+      CountStores(loop->body) <= kPeeledStoresMax && HasConditionOn(loop->body, loop->var)) {
+    const ir::Stmt peeled =
+        extent != nullptr ? PeelLastIterations(*loop, extent->value, ranges) : PeelLastBlock(*loop, ranges, sizes);
+    if (peeled.defined()) return peeled;
   }
   if (extent != nullptr) inner[loop->var] = {0, extent->value - 1};
-  const ir::Stmt body = PeelEndsIn(loop->body, inner);
+  const ir::Stmt body = PeelEndsIn(loop->body, inner, sizes);
   return body.SameHandle(loop->body) ? s : ir::MakeFor(loop->var, loop->extent, loop->kind, body);
 }
 
 }  // namespace
 
 ir::Stmt Peel(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelIn(s, sizes, sizes); }
-ir::Stmt PeelEnds(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelEndsIn(s, sizes); }
+ir::Stmt PeelEnds(const ir::Stmt& s, const ir::Ranges& sizes) {
+  return PeelEndsIn(s, sizes, StaysWhole(s, sizes) ? ir::Ranges() : sizes);
+}
 
 }  // namespace hone::passes
