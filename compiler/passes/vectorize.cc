@@ -223,23 +223,32 @@ class LoopVectorizer {
                           Wide(Vec(select.on_false, And(mask, otherwise))));
   }
 
+  // The factor of the loop variable in a term of an index; undefined if the term is no multiple of the variable.
+  ir::Expr FactorOf(const ir::Expr& term) const {
+    if (const ir::Var* v = term.As<ir::Var>(); v != nullptr && v->name == var_) return ir::Expr(1);
+    const ir::Binary* product = term.As<ir::Binary>();
+    if (product == nullptr || product->op != ir::BinaryOp::kMul) return {};
+    const bool left = ir::UsesVar(product->a, var_);
+    if (left && ir::UsesVar(product->b, var_)) return {};
+    const ir::Expr factor = FactorOf(left ? product->a : product->b);
+    return factor.defined() ? factor * (left ? product->b : product->a) : factor;
+  }
+
   ir::Expr AsRamp(const ir::Expr& e) {
     ir::Linear linear = ir::ToLinear(e, ranges_);
-    ir::Linear base;
+    ir::Linear base, stride;
     base.constant = linear.constant;
-    int64_t stride = 0;
     for (const auto& [atom, k] : linear.terms) {
-      const ir::Var* v = atom.As<ir::Var>();
-      if (v != nullptr && v->name == var_) {
-        stride = k;
-      } else if (ir::UsesVar(atom, var_)) {
-        return {};
-      } else {
+      if (!ir::UsesVar(atom, var_)) {
         base.Add(atom, k);
+        continue;
       }
+      const ir::Expr factor = FactorOf(atom);
+      if (!factor.defined()) return {};
+      stride.Add(ir::ToLinear(factor, ranges_), k);
     }
-    if (stride == 0) return ir::FromLinear(base);
-    return ir::MakeRamp(ir::FromLinear(base), ir::Expr(stride), width_);
+    if (stride.terms.empty() && stride.constant == 0) return ir::FromLinear(base);
+    return ir::MakeRamp(ir::FromLinear(base), ir::FromLinear(stride), width_);
   }
 
   const std::string var_;

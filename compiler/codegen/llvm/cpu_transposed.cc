@@ -16,15 +16,15 @@ namespace {
 constexpr int kTransposedLoadsMax = 2;  // per store: each keeps a block of registers
 
 // Finds the strided loads that e always makes: without a mask, and in no arm of a select.
-void FindStrided(const ir::Expr& e, std::vector<const ir::Load*>* found) {
+void FindStrided(const ir::Expr& e, const ir::Ranges& ranges, std::vector<const ir::Load*>* found) {
   if (e.As<ir::Select>() != nullptr) return;
   if (const ir::Load* load = e.As<ir::Load>()) {
     const ir::Ramp* ramp = load->indices[0].As<ir::Ramp>();
     if (ramp == nullptr || load->mask.defined() || !std::has_single_bit(static_cast<unsigned>(ramp->width))) return;
-    if (ir::ConstantValue(ramp->stride).value_or(0) > CpuEmitter::kShuffledStrideMax) found->push_back(load);
+    if (ir::BoundsOf(ramp->stride, ranges).low > CpuEmitter::kShuffledStrideMax) found->push_back(load);
     return;
   }
-  ir::ForEachChild(e, [&](const ir::Expr& child) { FindStrided(child, found); });
+  ir::ForEachChild(e, [&](const ir::Expr& child) { FindStrided(child, ranges, found); });
 }
 
 const ir::Ramp& RampOf(const ir::Load& load) { return *load.indices[0].As<ir::Ramp>(); }
@@ -69,10 +69,14 @@ void CpuEmitter::LoadTransposed(const std::vector<const ir::Load*>& loads) {
   std::vector<llvm::Constant*> wanted;
   for (size_t i = 0; i < static_cast<size_t>(ramp.width); ++i) wanted.push_back(builder_.getInt1(i < loads.size()));
   llvm::Value* address = Address(first.buffer, ramp.base, element);
+  const std::optional<int64_t> fixed = ir::ConstantValue(ramp.stride);
+  llvm::Value* const stride = fixed.has_value() ? nullptr : EmitExpr(ramp.stride);
   Values rows;
   for (int lane = 0; lane < ramp.width; ++lane) {
-    llvm::Value* row = builder_.CreateConstInBoundsGEP1_64(
-        element, address, static_cast<uint64_t>(lane * *ir::ConstantValue(ramp.stride)));
+    llvm::Value* const place = stride == nullptr
+                                   ? builder_.getInt64(static_cast<uint64_t>(lane * *fixed))
+                                   : builder_.CreateMul(stride, builder_.getInt64(static_cast<uint64_t>(lane)));
+    llvm::Value* const row = builder_.CreateInBoundsGEP(element, address, place);
     llvm::Instruction* access = nullptr;
     if (loads.size() == wanted.size()) {
       access = builder_.CreateAlignedLoad(vector, row, align);
@@ -96,7 +100,7 @@ size_t CpuEmitter::EmitTransposedLoads(std::span<const ir::Stmt> stmts) {
     const ir::Store* store = s.As<ir::Store>();
     if (store == nullptr) break;
     std::vector<const ir::Load*> loads;
-    FindStrided(store->value, &loads);
+    FindStrided(store->value, ranges_, &loads);
     if (count == 0) columns.resize(loads.size());
     if (loads.empty() || loads.size() > kTransposedLoadsMax || loads.size() != columns.size()) break;
     bool fits = true;
