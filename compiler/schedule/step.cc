@@ -14,7 +14,7 @@
 namespace hone::schedule {
 namespace {
 
-constexpr std::string_view kTailNames[] = {"mask", "shift", "peel"};
+constexpr std::string_view kTailNames[] = {"mask", "shift", "peel", "fit"};
 
 std::string_view KindName(ir::LoopKind kind) {
   switch (kind) {
@@ -65,7 +65,7 @@ std::optional<PackDim> ParseDim(std::string_view word) {
 std::optional<Step> ParseSplit(const Words& w) {
   if (w.size() != 4) return std::nullopt;
   const auto factor = ParseInt(w[2]);
-  for (int t = 0; t < 3; ++t) {
+  for (size_t t = 0; t < std::size(kTailNames); ++t) {
     if (factor.has_value() && w[3] == kTailNames[t]) return Split{std::string(w[1]), *factor, static_cast<Tail>(t)};
   }
   return std::nullopt;

@@ -32,13 +32,14 @@ enum class Tail : uint8_t {
   // vectorized axis with packed (padded) constants; costly elsewhere.
   kMask,
   // The last tile starts earlier and computes some elements twice, without conditions or a second copy of the code.
-  // Only for loops over output elements, of extent >= factor, without a reduction loop outside. If the extent is open
-  // and may be less than the factor, the tile may have any length up to half of the factor, too: the first two tiles
-  // share a short loop, and the last tile is no longer than it must be. The code has a copy for each length, and the
-  // factor is at most 64.
+  // Only for loops over output elements, of extent >= factor, without a reduction loop outside.
   kShift,
   // The tail is a second copy of the code with its own constant extent. No wasted work; twice the code.
   kPeel,
+  // Only for an open extent, which may be less than the factor; the factor is at most 64. What is left behind the full
+  // tiles is one tile of up to half of the factor, or two that share it evenly. The code has a copy for each length.
+  // Little wasted work, no conditions inside, several times the code.
+  kFit,
 };
 
 // Splits the loop into an outer loop and an inner one of `factor` iterations, or of the loop's extent if that is less.

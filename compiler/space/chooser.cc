@@ -38,13 +38,14 @@ int64_t Chooser::OneOf(std::string_view name, std::vector<int64_t> options, int6
   return value;
 }
 
-int64_t Chooser::Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred) {
+int64_t Chooser::Tile(std::string_view name, const ir::Size& size, int64_t limit, int64_t preferred) {
+  const int64_t extent = size.max();
   const int64_t most = std::max<int64_t>(1, std::min(extent, limit));
   std::vector<int64_t> options;
   for (int64_t t = 1; t <= most; ++t) {
     const bool power = (t & (t - 1)) == 0;
     const int64_t tiles = (extent + t - 1) / t;
-    const bool tight = tiles * t == extent || (tiles * t - extent) * 16 <= extent;
+    const bool tight = !size.IsFixed() || tiles * t == extent || (tiles * t - extent) * 16 <= extent;
     // A register tile tries every size up to 16. Larger sizes are tried if they divide the extent or are powers of two.
     if (power || (tight && (t <= 16 || extent % t == 0 || t == preferred)) || t == most) options.push_back(t);
   }

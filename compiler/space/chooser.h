@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/random.h"
+#include "compiler/ir/size.h"
 
 namespace hone::space {
 
@@ -51,8 +52,9 @@ class Chooser {
 
   // A tile size for an axis of `extent`, at most `limit`. The options are powers of two, divisors of the extent, small
   // sizes whose last tile wastes little, and the smaller of `extent` and `limit`. `preferred` is one of them if its
-  // last tile wastes little.
-  int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
+  // last tile wastes little. No size divides all values of an open extent, so all small sizes and `preferred` are
+  // options then.
+  int64_t Tile(std::string_view name, const ir::Size& extent, int64_t limit, int64_t preferred);
 
   // The hint's tile size for an axis of an output with these extents; `fallback` if the hint is for other extents, or
   // if there is no hint. Makes no decision.

@@ -7,6 +7,12 @@
 #include "base/status.h"
 
 namespace hone::space {
+namespace {
+
+constexpr int64_t kFewTiles = 8;  // of fewer tiles, one that overlaps another is a large part
+
+}  // namespace
+
 absl::Status Sketch::Do(schedule::Step step) {
   absl::Status status = schedule::Apply(step, state);
   if (!status.ok()) return Annotate(status, "step '" + schedule::Print(step) + "'");
@@ -50,13 +56,14 @@ absl::StatusOr<SplitLoops> Sketch::Split(const std::string& loop, int64_t factor
   return SplitLoops{loop + "o", loop + "i"};
 }
 
-absl::StatusOr<SplitLoops> Sketch::SplitShifted(const std::string& loop, int64_t factor) {
+absl::StatusOr<SplitLoops> Sketch::SplitFitted(const std::string& loop, int64_t factor) {
   size_t position = 0;
   const schedule::Nest* nest = state.FindLoop(loop, &position);
-  if (nest == nullptr || !state.IterationsOf(nest->loops[position]).has_value()) {
-    return Split(loop, factor, schedule::Tail::kShift);
-  }
-  HONE_RETURN_IF_ERROR(Do(schedule::Split{loop, factor, schedule::Tail::kShift}));
+  const bool open = nest != nullptr && state.IsOpen(nest->loops[position].extent);
+  const std::optional<ir::Size> size = open ? state.IterationsOf(nest->loops[position]) : std::nullopt;
+  const bool few = open && (!size.has_value() || size->min() < kFewTiles * factor);
+  if (!few || factor == 1) return Split(loop, factor, schedule::Tail::kShift);
+  HONE_RETURN_IF_ERROR(Do(schedule::Split{loop, factor, schedule::Tail::kFit}));
   return SplitLoops{loop + "o", loop + "i"};
 }
 

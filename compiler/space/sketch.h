@@ -46,9 +46,9 @@ struct Sketch {
 
   // If the loop's extent is open, TailOf takes the place of kShift.
   absl::StatusOr<SplitLoops> Split(const std::string& loop, int64_t factor, schedule::Tail tail);
-  // Split that shifts the tiles of a stage's own axis even if its extent is open and may be less than a tile. The
-  // kernel then has versions of its code for shorter tiles. A loop whose length varies is split as by Split.
-  absl::StatusOr<SplitLoops> SplitShifted(const std::string& loop, int64_t factor);
+  // Split into tiles for which a few iterations count: by Tail::kFit if the extent is open and may be a few tiles, else
+  // as Split with kShift does.
+  absl::StatusOr<SplitLoops> SplitFitted(const std::string& loop, int64_t factor);
   // How to treat the last tile of a loop: it overlaps the one before, which needs no condition, if there is always one.
   // Otherwise it is masked, or peeled if an open size decides its length. The loop must exist.
   schedule::Tail TailOf(const std::string& loop, int64_t factor);

@@ -66,39 +66,86 @@ const Loop* LoopOf(const State& state, std::string_view name) {
   return nullptr;
 }
 
+using Names = std::set<std::string, std::less<>>;
+
+// Where the variables of an expression come from: loops inside, or loops outside and open sizes.
+struct Uses {
+  bool inner = false, outer = false;
+};
+
+Uses UsesOf(const ir::Expr& e, const Names& inner) {
+  Uses uses;
+  ir::ForEachExpr(e, [&](const ir::Expr& part) {
+    if (const ir::Var* v = part.As<ir::Var>()) (inner.count(v->name) ? uses.inner : uses.outer) = true;
+    uses.outer |= part.As<ir::Load>() != nullptr;
+  });
+  return uses;
+}
+
+// Term i of an index, if it is where a tile starts, min(tile * factor, end - length), and the loop over the tile's
+// `length` iterations is another term. Together the tiles reach from 0 to `end`.
+struct Tiles {
+  ir::Expr end;
+  size_t iterations;  // the term that is the loop over one tile
+};
+
+std::optional<Tiles> FindTiles(const ir::Linear& index, size_t i, const Names& inner, const State& state,
+                               const ir::Ranges& ranges) {
+  const auto& [atom, factor] = index.terms[i];
+  const ir::Binary* start = atom.As<ir::Binary>();
+  if (start == nullptr || start->op != ir::BinaryOp::kMin || factor < 0) return std::nullopt;
+  for (size_t j = 0; j < index.terms.size(); ++j) {
+    const ir::Var* v = index.terms[j].first.As<ir::Var>();
+    if (v == nullptr || !inner.contains(v->name) || index.terms[j].second != factor) continue;
+    for (const ir::Expr& last : {start->a, start->b}) {
+      const ir::Expr end = ir::Simplify(last + LoopOf(state, v->name)->extent, ranges);
+      if (!UsesOf(end, inner).inner) return Tiles{end, j};
+    }
+  }
+  return std::nullopt;
+}
+
 // The values that an index takes; nullopt if one term mixes variables of inside and outside loops.
-std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string, std::less<>>& inner,
-                               const State& state, const ir::Ranges& ranges) {
+std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const State& state,
+                               const ir::Ranges& ranges) {
   ir::Linear base;
   ir::Expr extent = ir::Expr(1);
+  int64_t most = 1;  // what the longest loops make of the extent
   const ir::Linear linear = ir::ToLinear(index, ranges);
   base.constant = linear.constant;
-  for (const auto& [atom, k] : linear.terms) {
-    bool uses_inner = false, uses_outer = false;
-    ir::ForEachExpr(atom, [&](const ir::Expr& e) {
-      if (const ir::Var* v = e.As<ir::Var>()) (inner.count(v->name) ? uses_inner : uses_outer) = true;
-      uses_outer |= e.As<ir::Load>() != nullptr;
-    });
-    if (!uses_inner) {
+  std::set<size_t> joined;  // terms that are parts of tiles
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const auto& [atom, k] = linear.terms[i];
+    if (const Uses uses = UsesOf(atom, inner); !uses.inner || !uses.outer) continue;
+    const auto tiles = FindTiles(linear, i, inner, state, ranges);
+    if (!tiles.has_value()) return std::nullopt;
+    extent = extent + (tiles->end - ir::Expr(1)) * ir::Expr(k);
+    most += k * (ir::BoundsOf(tiles->end, ranges).high - 1);
+    joined.insert({i, tiles->iterations});
+  }
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const auto& [atom, k] = linear.terms[i];
+    if (joined.contains(i)) continue;
+    if (!UsesOf(atom, inner).inner) {
       base.Add(atom, k);
-    } else if (uses_outer) {
-      return std::nullopt;
     } else if (const ir::Var* v = atom.As<ir::Var>()) {
       const Loop* loop = LoopOf(state, v->name);
       // The extent of a peeled tail may depend on another loop that is inside as well.
       const bool varies = std::ranges::any_of(inner, [&](const auto& name) { return ir::UsesVar(loop->extent, name); });
       const ir::Expr span = (varies ? ir::Expr(loop->max_extent) : loop->extent) - ir::Expr(1);
       extent = extent + span * ir::Expr(std::abs(k));
+      most += std::abs(k) * (loop->max_extent - 1);
       if (k < 0) base.Add(ir::ToLinear(span, ranges), k);
     } else {
       const ir::Interval bounds = ir::BoundsOf(atom, ranges);
       if (bounds.high >= ir::Interval::kUnbounded || bounds.low <= -ir::Interval::kUnbounded) return std::nullopt;
       extent = extent + ir::Expr(std::abs(k) * (bounds.high - bounds.low));
+      most += std::abs(k) * (bounds.high - bounds.low);
       base.constant += k * (k > 0 ? bounds.low : bounds.high);
     }
   }
   extent = ir::Simplify(extent, ranges);
-  const int64_t max_extent = ir::BoundsOf(extent, ranges).high;
+  const int64_t max_extent = std::min(ir::BoundsOf(extent, ranges).high, most);
   if (max_extent >= ir::Interval::kUnbounded) return std::nullopt;
   return Region{ir::FromLinear(base), extent, max_extent};
 }
@@ -157,8 +204,6 @@ class RegionInference {
   }
 
  private:
-  using Names = std::set<std::string, std::less<>>;
-
   // Adds the loads in e. asked: the conditions under which the value of e is used.
   void AddReads(const ir::Expr& e, const std::vector<ir::Expr>& asked, const Nest& reader, const Names& inner) {
     if (const ir::Select* select = e.As<ir::Select>()) {
@@ -257,14 +302,16 @@ bool IsQuotientBelow(const State& state, const ir::Expr& index, const ir::Size& 
 }
 
 // The index in the last iterations of the loops over open sizes that it grows with in equal steps. LoopRanges has their
-// largest extents, which may not fit together.
-ir::Expr AtLastIterations(const State& state, const ir::Expr& index, const ir::Ranges& ranges) {
+// largest extents, which may not fit together. varying: only of loops whose length depends on a loop around them, as
+// after a peeled split.
+ir::Expr AtLastIterations(const State& state, const ir::Expr& index, const ir::Ranges& ranges, bool varying) {
   const ir::Linear linear = ir::ToLinear(index, ranges);
   ir::Linear last = linear;
   for (const auto& [atom, k] : linear.terms) {
     const ir::Var* variable = atom.As<ir::Var>();
     const Loop* loop = variable == nullptr || k < 0 ? nullptr : LoopOf(state, variable->name);
     if (loop == nullptr || !state.IsOpen(loop->extent)) continue;
+    if (varying && state.IterationsOf(*loop).has_value()) continue;
     last.Add(atom, -k);
     last.Add(ir::ToLinear(loop->extent - ir::Expr(1), ranges), k);
   }
@@ -274,7 +321,8 @@ ir::Expr AtLastIterations(const State& state, const ir::Expr& index, const ir::R
 // Whether the index is below an open size as the extents of the loops tell, where their ranges alone do not.
 bool IsBelowByLoops(const State& state, const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges) {
   return IsQuotientBelow(state, ir::Simplify(index, ranges), size) ||
-         IsAlwaysBelow(AtLastIterations(state, index, ranges), size, ranges);
+         IsAlwaysBelow(AtLastIterations(state, index, ranges, false), size, ranges) ||
+         IsAlwaysBelow(AtLastIterations(state, index, ranges, true), size, ranges);
 }
 
 absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {

@@ -8,8 +8,12 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kOpenTileMax = 64;  // iterations of a shifted tile that may be longer than the loop: half as many
-                                      // versions of the code
+constexpr int64_t kFittedTileMax = 64;  // the longest tile with Tail::kFit: half as many versions of the code
+
+// Whether all tiles are full.
+bool IsExact(const Split& step, const std::optional<ir::Size>& size) {
+  return step.factor == 1 || (size.has_value() && Divides(step.factor, *size));
+}
 
 // size: the number of iterations, if it is the same wherever the loop runs. open: an open size decides it.
 absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional<ir::Size>& size, bool open) {
@@ -17,55 +21,54 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
   }
-  if (!size.has_value() && (step.tail == Tail::kShift || (step.tail == Tail::kPeel && !open))) {
+  if (step.tail == Tail::kFit && !open) {
+    return absl::FailedPreconditionError(
+        fmt::format("no open size decides the extent of loop {}; its tail must not be 'fit'", loop.name));
+  }
+  const bool varies = !size.has_value();
+  if (varies && (step.tail == Tail::kShift || (step.tail == Tail::kPeel && !open))) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} has no constant extent; its tail must be masked ('mask')", loop.name));
   }
-  if (step.tail == Tail::kShift && !Divides(step.factor, *size)) {
-    if (open && size->min() < step.factor && step.factor > kOpenTileMax) {
-      return absl::FailedPreconditionError(
-          fmt::format("loop {} may be shorter than the tile of {}; such tiles have at most {} iterations", loop.name,
-                      step.factor, kOpenTileMax));
-    }
-    if (loop.reduce)
-      return absl::FailedPreconditionError(
-          fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));
-    if (!open && size->min() < step.factor) {
-      return absl::FailedPreconditionError(
-          fmt::format("loop {} has {} iterations, fewer than the tile of {}", loop.name, size->min(), step.factor));
-    }
+  if ((step.tail != Tail::kShift && step.tail != Tail::kFit) || IsExact(step, size)) return absl::OkStatus();
+  if (loop.reduce) {
+    return absl::FailedPreconditionError(fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));
+  }
+  if (step.tail == Tail::kShift && size->min() < step.factor) {
+    return absl::FailedPreconditionError(fmt::format("loop {} {} {} iterations, fewer than the tile of {}", loop.name,
+                                                     open ? "may have only" : "has", size->min(), step.factor));
+  }
+  if (step.tail == Tail::kFit && step.factor > kFittedTileMax) {
+    return absl::FailedPreconditionError(fmt::format("the tile of loop {} has {} iterations; with 'fit' the most is {}",
+                                                     loop.name, step.factor, kFittedTileMax));
   }
   return absl::OkStatus();
 }
 
-}  // namespace
+// The number of tiles of `end` iterations with Tail::kFit. Both are sizes or expressions.
+template <typename T>
+T CountTiles(const T& end, int64_t factor) {
+  const int64_t more_than_half = factor - (factor + 1) / 2 - 1;  // it rounds up what half a tile does not hold
+  return FloorDiv(end + T(factor - 1), T(factor)) + FloorDiv(FloorMod(end, T(factor)) + T(more_than_half), T(factor));
+}
 
-namespace {
-
-// The tiles of a loop over an open size that may be shorter than a tile. A tile is `factor` long, or it has any length
-// up to half of that: the last tile is no longer than it must be, and the first two tiles share a loop that is shorter
-// than a full tile. Tiles may overlap. Peel makes a version of the code for each length.
-struct ShiftedTiles {
-  ir::Size count;          // at least 2: the second tile of a loop that one tile fills has length 0
-  ir::Expr start, length;  // in terms of the loop over tiles
-};
-
-ShiftedTiles MakeShiftedTiles(const ir::Size& size, int64_t factor, const std::string& outer) {
-  const int64_t half = (factor + 1) / 2;
-  const ir::Expr tile = ir::MakeVar(outer), full(factor), end(size), room = end >= full;
-  // What the tile must reach over: from its start to the end, or half of a loop that is shorter than a full tile.
-  const ir::Expr shared = ir::MakeSelect(end > ir::Expr(half), ir::Expr(CeilDiv(size, 2)), end);
-  const ir::Expr rest = ir::MakeSelect(room, end - tile * full, shared);
-  ShiftedTiles tiles{Max(CeilDiv(size, factor), 2), {}, ir::Expr(1)};
+// Gives the loops over tiles and inside them their extents with Tail::kFit, and returns where a tile starts. A tile is
+// full, or it has any length up to half of that: what is left behind the full tiles is one such tile, or two that share
+// it evenly. Peel makes a version of the code for each length. size: the number of iterations `end`, if it is the same
+// wherever the loop runs.
+ir::Expr FitTiles(const ir::Expr& end, const std::optional<ir::Size>& size, Loop* outer, Loop* inner) {
+  const int64_t factor = inner->max_extent, half = (factor + 1) / 2;
+  const ir::Expr tile = ir::MakeVar(outer->name), full(factor), left = ir::FloorMod(end, full);
+  const ir::Expr last = ir::MakeSelect(left > ir::Expr(half), ir::FloorDiv(left + ir::Expr(1), ir::Expr(2)), left);
+  outer->extent = size.has_value() ? ir::Expr(CountTiles(*size, factor)) : CountTiles(end, factor);
+  outer->max_extent += factor > 3 ? 1 : 0;
+  inner->extent = ir::Expr(1);
   for (int64_t length = 2; length <= half; ++length) {
-    const ir::Expr fits = rest >= ir::Expr(length) && end >= ir::Expr(length);
-    tiles.length = ir::MakeSelect(fits, ir::Expr(length), tiles.length);
+    const ir::Expr fits = last >= ir::Expr(length) && end >= ir::Expr(length);
+    inner->extent = ir::MakeSelect(fits, ir::Expr(length), inner->extent);
   }
-  tiles.length = ir::MakeSelect(rest > ir::Expr(half) && room, full, tiles.length);
-  tiles.start = ir::Min(tile * full, end - tiles.length);
-  const ir::Expr begin = tile * ir::MakeSelect(room, full, ir::Expr(half));
-  tiles.length = ir::MakeSelect(begin < end, tiles.length, ir::Expr(0));
-  return tiles;
+  inner->extent = ir::MakeSelect(end - tile * full >= full && end >= full, full, inner->extent);
+  return ir::Min(tile * full, end - inner->extent);
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ absl::Status Apply(const Split& step, State& state) {
   if (absl::Status status = CheckSplit(step, loop, size, open); !status.ok()) return status;
   const int64_t factor = std::min(step.factor, loop.max_extent > 0 ? loop.max_extent : 1);
   const ir::Size most = size.value_or(loop.max_extent), tiles = CeilDiv(most, factor);
-  const bool exact = size.has_value() && Divides(factor, *size);
+  const bool exact = IsExact({step.loop, factor, step.tail}, size);
   // The extent of a peeled tail is a small number, unless an open size decides it. It then counts the tiles, too.
   const bool varies = !size.has_value() && open;
   const ir::Expr count = varies ? ir::FloorDiv(loop.extent + ir::Expr(factor - 1), ir::Expr(factor)) : ir::Expr(tiles);
@@ -96,15 +99,11 @@ absl::Status Apply(const Split& step, State& state) {
         nest->conditions.guards.push_back(start + ir::MakeVar(inner.name) < loop.extent);
         break;
       case Tail::kShift:
-        if (most.min() < factor) {
-          const ShiftedTiles shifted = MakeShiftedTiles(most, factor, outer.name);
-          outer.extent = ir::Expr(shifted.count);
-          outer.max_extent = std::max<int64_t>(outer.max_extent, 2);
-          inner.extent = shifted.length;
-          start = shifted.start;
-        } else {
-          start = ir::Min(start, ir::Expr(most - factor));
-        }
+        start = ir::Min(start, ir::Expr(most - factor));
+        nest->overlapping.push_back(outer.name);
+        break;
+      case Tail::kFit:
+        start = FitTiles(varies ? loop.extent : ir::Expr(most), size, &outer, &inner);
         nest->overlapping.push_back(outer.name);
         break;
       case Tail::kPeel:

@@ -133,7 +133,7 @@ class AttentionTile {
   absl::Status Output(const std::string& stage, int64_t rows) {
     const std::vector<ir::Axis> axes = output().axes;
     const std::string row = axes[found_.common - 1].name;
-    HONE_ASSIGN_OR_RETURN(const SplitLoops task, sketch_.SplitShifted(row, rows));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops task, sketch_.SplitFitted(row, rows));
     std::vector<std::string> around;
     for (size_t d = 0; d + 1 < found_.common; ++d) around.push_back(axes[d].name);
     around.push_back(task.outer);

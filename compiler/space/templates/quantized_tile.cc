@@ -218,7 +218,7 @@ class QuantizedTile {
         tiles.push_back(axes[d].name);
         continue;
       }
-      HONE_ASSIGN_OR_RETURN(const SplitLoops rows, sketch_.SplitShifted(axes[d].name, tile_.rows));
+      HONE_ASSIGN_OR_RETURN(const SplitLoops rows, sketch_.SplitFitted(axes[d].name, tile_.rows));
       tiles.push_back(rows.outer);
       unrolled.push_back(rows.inner);
     }

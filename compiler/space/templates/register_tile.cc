@@ -40,7 +40,7 @@ struct Panels {
 absl::StatusOr<Panels> SplitPanels(const RegisterTilePlan& plan, const std::string& loop, Sketch& sketch) {
   if (plan.tail == Tail::kPeel && plan.vectors > 1 && sketch.HasMultiple(loop, plan.width)) {
     HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, sketch.Split(loop, plan.width, Tail::kMask));
-    HONE_ASSIGN_OR_RETURN(const SplitLoops panel, sketch.SplitShifted(vectors.outer, plan.vectors));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops panel, sketch.SplitFitted(vectors.outer, plan.vectors));
     return Panels{panel.outer, panel.inner, vectors.inner};
   }
   HONE_ASSIGN_OR_RETURN(const SplitLoops panel, sketch.Split(loop, plan.columns(), plan.tail));
@@ -61,13 +61,15 @@ absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& ske
   const std::pair<int, int64_t> rows[] = {{plan.plane_axis, plan.planes}, {plan.row_axis, plan.rows}};
   for (const auto& [axis, size] : rows) {
     if (axis < 0) continue;
-    HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch.SplitShifted(axes[static_cast<size_t>(axis)].name, size));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch.SplitFitted(axes[static_cast<size_t>(axis)].name, size));
     nest.tiles.push_back(tile.outer);
     nest.inner.push_back(tile.inner);
   }
   nest.inner.insert(nest.inner.end(), {panels.vector, panels.element});
   if (plan.block == 0) return nest;
-  HONE_ASSIGN_OR_RETURN(const SplitLoops block, sketch.Split(nest.tiles.front(), plan.block, Tail::kShift));
+  // If an open size decides how many tiles there are, the last block has fewer.
+  const Tail tail = sketch.IsOpen(nest.tiles.front()) ? Tail::kPeel : Tail::kShift;
+  HONE_ASSIGN_OR_RETURN(const SplitLoops block, sketch.Split(nest.tiles.front(), plan.block, tail));
   nest.block = block.outer;
   nest.tiles.front() = block.inner;
   return nest;

@@ -46,6 +46,10 @@ struct Problem {
   bool packs = false;                     // whether some operand is packed
 
   int64_t Extent(int axis) const { return axis < 0 ? 1 : extents[static_cast<size_t>(axis)]; }
+  // The extent, open or not. Inside a loop of another stage it is the most that one iteration computes.
+  ir::Size SizeAlong(int axis) const {
+    return nested || axis < 0 ? ir::Size(Extent(axis)) : out.axes[static_cast<size_t>(axis)].extent;
+  }
   const std::string& ReducedName(int axis) const { return reduction.axes[static_cast<size_t>(axis)].name; }
   int64_t Batch() const {
     return ir::NumElements(*out.buffer) / (Extent(vector_axis) * Extent(row_axis) * Extent(plane_axis));
@@ -54,7 +58,7 @@ struct Problem {
   int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) const {
     return chooser.OneOf(request.prefix + std::string(name), std::move(options), preferred);
   }
-  int64_t ChooseSize(std::string_view name, int64_t extent, int64_t limit, int64_t preferred) const {
+  int64_t ChooseSize(std::string_view name, const ir::Size& extent, int64_t limit, int64_t preferred) const {
     return chooser.Tile(request.prefix + std::string(name), extent, limit, preferred);
   }
   int64_t HintedSize(int axis, int64_t otherwise) const {
@@ -172,17 +176,49 @@ Problem FindProblem(const schedule::State& state, const target::Target& target, 
   return p;
 }
 
-// The cycles of the whole stage per step of the reduction, by the two resources that bound a register tile:
-// multiply-add units (two vectors a cycle), and loads (two a cycle, or fewer beside the multiply-adds of the core).
-// Elements that tiles compute beyond the edge count, too.
-double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_extent, int64_t width, int64_t rows,
-                int64_t vectors) {
-  const double tiles =
-      static_cast<double>(CeilDiv(row_extent, rows)) * static_cast<double>(CeilDiv(vector_extent, width * vectors));
+// The cycles of some tiles per step of the reduction, by the two resources that bound a register tile: multiply-add
+// units (two vectors a cycle), and loads (two a cycle, or fewer beside the multiply-adds of the core).
+double CostOfTiles(const target::Core& core, double tiles, int64_t rows, int64_t vectors) {
   const double fma = static_cast<double>(rows * vectors) / 2.0;
   const double loads = static_cast<double>(rows + vectors) / 2.0 * std::max(1.0, core.multiply_adds / core.loads);
   // The units wait if there are fewer accumulators than the latency of one addition.
   return tiles * std::max({fma, loads, core.latency}) + tiles * 0.5;
+}
+
+// The cost of the whole stage. Elements that tiles compute beyond the edge count, too.
+double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_extent, int64_t width, int64_t rows,
+                int64_t vectors) {
+  const double tiles =
+      static_cast<double>(CeilDiv(row_extent, rows)) * static_cast<double>(CeilDiv(vector_extent, width * vectors));
+  return CostOfTiles(core, tiles, rows, vectors);
+}
+
+constexpr int64_t kOpenRowsMax = 16;  // the most extents of an open axis that tiles are chosen for
+
+// Extents that an open axis may have, from the smallest to the largest. All are multiples of what always divides it.
+std::vector<int64_t> TypicalExtents(const ir::Size& size) {
+  int64_t multiple = 1;
+  while (multiple < 32 && Divides(2 * multiple, size)) multiple *= 2;
+  const int64_t least = std::max(size.min(), multiple), most = std::max(size.max(), least);
+  const int64_t step = CeilDiv(CeilDiv(most - least + 1, kOpenRowsMax), multiple) * multiple;
+  std::vector<int64_t> extents;
+  for (int64_t extent = least; extent <= most; extent += step) extents.push_back(extent);
+  return extents;
+}
+
+// The mean cost for the numbers of rows in `extents`, relative to the number: the full tiles, and the tiles of what is
+// left (schedule/steps/split.cc).
+double OpenTileCost(const target::Core& core, const std::vector<int64_t>& extents, int64_t vector_extent, int64_t width,
+                    int64_t rows, int64_t vectors) {
+  const int64_t panels = CeilDiv(vector_extent, width * vectors);
+  double sum = 0;
+  for (const int64_t extent : extents) {
+    const int64_t left = extent % rows, parts = left > CeilDiv(rows, 2) ? 2 : 1;
+    double cost = CostOfTiles(core, static_cast<double>(extent / rows * panels), rows, vectors);
+    if (left > 0) cost += CostOfTiles(core, static_cast<double>(parts * panels), CeilDiv(left, parts), vectors);
+    sum += cost / static_cast<double>(extent);
+  }
+  return sum / static_cast<double>(extents.size());
 }
 
 // The most rows of a tile whose accumulators fit the registers, beside one register per vector of the packed operand
@@ -252,12 +288,15 @@ TileSize CheapestTile(const Problem& p, int64_t width, int64_t vectors_max) {
   // An unrolled window has code for all its steps in every row, which limits the rows.
   const int64_t tile_max = PadsWhereRead(p) ? kUnrolledOpsMax / p.steps / 2 : registers;
   const int64_t rows_max = std::min(row_extent, RowsHeld(p));
+  const ir::Size rows = p.SizeAlong(p.row_axis);
+  const std::vector<int64_t> extents = rows.IsFixed() ? std::vector<int64_t>() : TypicalExtents(rows);
   double least = 1e300;
   TileSize best;
   for (int64_t v = 1; v <= vectors_max; ++v) {
     for (int64_t r = 1; r <= std::min(rows_max, RowLimit(registers, v)); ++r) {
       if (r * v > tile_max) break;
-      const double cost = TileCost(p.target.core, row_extent, vector_extent, width, r, v);
+      const double cost = rows.IsFixed() ? TileCost(p.target.core, row_extent, vector_extent, width, r, v)
+                                         : OpenTileCost(p.target.core, extents, vector_extent, width, r, v);
       if (cost >= least) continue;
       least = cost;
       best = {v, r};
@@ -281,11 +320,11 @@ void ChooseTile(const Problem& p, RegisterTilePlan* plan) {
   const int64_t rows = p.HintedSize(p.row_axis, cheapest.rows);
   plan->vectors = p.Choose("vectors", vector_options, vectors);
   const int64_t limit = RowLimit(p.target.vector_registers, plan->vectors);
-  plan->rows = p.ChooseSize("rows", row_extent, limit, std::min(rows, limit));
+  plan->rows = p.ChooseSize("rows", p.SizeAlong(p.row_axis), limit, std::min(rows, limit));
   const int64_t planes_max = std::min(p.Extent(p.plane_axis), limit / plan->rows);
   if (planes_max > 1) {
     const int64_t planes = plan->rows == row_extent ? PlanesToFill(p, *plan, planes_max) : 1;
-    plan->planes = p.ChooseSize("planes", p.Extent(p.plane_axis), planes_max, p.HintedSize(p.plane_axis, planes));
+    plan->planes = p.ChooseSize("planes", p.SizeAlong(p.plane_axis), planes_max, p.HintedSize(p.plane_axis, planes));
   }
   plan->tail =
       p.packs ? schedule::Tail::kMask : TailOf(p.out.axes[static_cast<size_t>(p.vector_axis)].extent, plan->columns());
@@ -451,7 +490,10 @@ Place ChooseBlock(const Problem& p, const std::vector<std::string>& producers, P
     while (preferred > 1 && !fits(preferred)) --preferred;
     if (!fits(preferred)) place = kBefore;
   }
-  plan->block = p.ChooseSize("block", extent, extent, preferred);
+  const bool rows_only = p.plane_axis < 0;
+  const ir::Size tiles =
+      CeilDiv(p.SizeAlong(rows_only ? p.row_axis : p.plane_axis), rows_only ? plan->rows : plan->planes);
+  plan->block = p.ChooseSize("block", tiles, extent, preferred);
   return place;
 }
 

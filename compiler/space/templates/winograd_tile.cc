@@ -122,7 +122,10 @@ class WinogradTile {
     if (most == 0) return;
     const int64_t preferred = PrefersBlocks(work, target) ? 1 : 0;
     if (sketch_.chooser.OneOf(prefix_ + "blocks", {0, 1}, preferred) == 0) return;
-    block_tiles_ = sketch_.chooser.Tile(prefix_ + "block_tiles", work.tiles, most, PreferredBlockTiles(work, target));
+    ir::Size tiles = 1;
+    for (const ir::Axis& axis : conv_.batch) tiles *= axis.extent;
+    for (const ir::Axis& axis : conv_.out) tiles *= CeilDiv(axis.extent, stages_.size);
+    block_tiles_ = sketch_.chooser.Tile(prefix_ + "block_tiles", tiles, most, PreferredBlockTiles(work, target));
   }
 
   std::string Axis(const std::string& stage, size_t d) const { return sketch_.Get(stage).stage.axes[d].name; }
@@ -206,9 +209,9 @@ class WinogradTile {
 
   // Splits the loop into chunks of `size` iterations, which threads share. Returns the loop over chunks.
   absl::StatusOr<std::string> ShareChunks(const std::string& loop, int64_t size) {
-    // The rows of register tiles inside must have one length, so an open last chunk computes tiles past the end.
-    const Tail tail = sketch_.IsOpen(loop) ? Tail::kMask : Tail::kShift;
-    HONE_ASSIGN_OR_RETURN(const SplitLoops chunks, sketch_.Split(loop, size, tail));
+    // If the number of tiles is open, the last chunk is shorter.
+    HONE_ASSIGN_OR_RETURN(const SplitLoops chunks,
+                          sketch_.Split(loop, size, sketch_.IsOpen(loop) ? Tail::kPeel : Tail::kShift));
     if (sketch_.target.threads > 1) {
       HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{chunks.outer, ir::LoopKind::kParallel}));
     }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/execution/model.h"
@@ -36,7 +37,7 @@ y: f32[b,n,16] over d:b, a:n, e:16 = t[d, a, e] + 1.0f32
 output y
 )";
 
-constexpr char kTileOf[] = R"(split a {} shift
+constexpr char kTileOf[] = R"(split a {} fit
 split b 16 mask
 reorder ao ai bo bi
 unroll ai
@@ -50,7 +51,7 @@ unroll jo
 vectorize ji
 )";
 
-constexpr char kFusedTiles[] = R"(split a 6 shift
+constexpr char kFusedTiles[] = R"(split a 6 fit
 fuse d ao
 unroll ai
 vectorize e
@@ -132,10 +133,45 @@ vectorize j
       absl::OkStatus());
 }
 
+// A tile of a task that may be short itself has any length up to half, too.
+TEST(OpenTiles, OfAPeeledTaskHaveNoConditionsInside) {
+  static constexpr char kSteps[] = R"(split a {} peel
+compute_at t ao
+split i {} fit
+reorder io k ii j
+unroll ii
+vectorize j
+)";
+  for (const auto& [task, tile] : {std::pair(12, 4), {12, 5}, {20, 14}, {3, 7}}) {
+    const std::string steps = fmt::format(kSteps, task, tile);
+    EXPECT_EQ(
+        tests::CheckLowered(ir::ParseWorkload(kProduct).value(), ParseSchedule(steps).value(), Host(), {}, Rows(45)),
+        absl::OkStatus())
+        << steps;
+    EXPECT_EQ(Conditions(LoweredBody(kProduct, steps)), 0) << steps;
+  }
+}
+
+// The extent of the axis is a minimum itself. The vectors are within a minimum of it and the vector's width.
+TEST(OpenTiles, OfAnAxisThatIsCutShort) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "slice"
+size n in [0, 45]
+input x: f32[n] in [-1, 1]
+y: f32[min(20, n)] over i:min(20, n) = x[i] * 2.0f32
+output y
+)")
+                                    .value();
+  for (const int width : {4, 8}) {
+    const std::string steps = fmt::format("split i {} peel\nvectorize ii\n", width);
+    EXPECT_EQ(tests::CheckLowered(workload, ParseSchedule(steps).value(), Host(), {}, Rows(45)), absl::OkStatus())
+        << width;
+  }
+}
+
 // The first tile prefetches the next columns of weights for all tiles.
 TEST(OpenTiles, ShareAPrefetch) {
   const std::string steps =
-      "pack w t 1/16 0 1%16\nsplit b 16 mask\nsplit a 4 shift\nreorder bo ao ai bi\nunroll ai\n"
+      "pack w t 1/16 0 1%16\nsplit b 16 mask\nsplit a 4 fit\nreorder bo ao ai bi\nunroll ai\n"
       "vectorize bi\ncompute_at t ao\nreorder k i j\nunroll i\nvectorize j\nprefetch wpt t bo 1\n";
   EXPECT_EQ(
       tests::CheckLowered(ir::ParseWorkload(kProduct).value(), ParseSchedule(steps).value(), Host(), {}, Rows(20)),

@@ -88,7 +88,7 @@ TEST(QuantizedTile, PanelsAreNarrowerForMoreThreads) {
 // Threads share panels, whose number is fixed, so that packed weights are read without conditions.
 TEST(QuantizedTile, OpenRowsAreTilesOfAPanel) {
   EXPECT_THAT(DefaultSchedule(FewBitsProduct("n", 256)),
-              AllOf(HasSubstr("factor_out"), HasSubstr("split i 6 shift\n"), HasSubstr("parallel jo\n"),
+              AllOf(HasSubstr("factor_out"), HasSubstr("split i 6 fit\n"), HasSubstr("parallel jo\n"),
                     HasSubstr("compute_at tc io\n")));
 }
 
