@@ -17,6 +17,7 @@ constexpr int64_t kSerialElementsMax = 16384;
 constexpr int64_t kUnrolledCopiesMax = 32;  // the most unrolled copies of the stage's expression
 constexpr int64_t kAcrossStrideMin = 5;     // stride in elements from which a load counts as read across
 constexpr int64_t kExchangeSideMin = 4;     // the shortest side of a block that is worth an exchange in registers
+constexpr int64_t kOpenTasksMin = 16;       // iterations for each thread from which open loops inside are not fused
 
 // Whether all axes of the stage can become one loop: every load is a scalar or reads in place, and the value does not
 // depend on the position.
@@ -56,8 +57,20 @@ std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   return cases;
 }
 
-// Fuses all axes except the last `keep` and those of `cases` into one loop, and returns its name. The loops of `cases`
-// go inside it and are unrolled.
+// How many of the axes, outermost first, should become one loop. An open extent would be a divisor in every iteration,
+// so open axes are left out once there is enough for threads.
+size_t CountFused(const ir::Stage& s, const std::vector<std::string>& axes, int64_t threads) {
+  int64_t tasks = 1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const ir::Size& extent = std::ranges::find(s.axes, axes[i], &ir::Axis::name)->extent;
+    if (i > 0 && !extent.IsFixed() && tasks >= kOpenTasksMin * threads) return i;
+    tasks *= std::max<int64_t>(1, extent.min());
+  }
+  return axes.size();
+}
+
+// Fuses the axes except the last `keep` and those of `cases` into one loop, and returns its name. Open axes may stay
+// loops inside it. The loops of `cases` go inside these and are unrolled.
 absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const std::vector<std::string>& cases,
                                       size_t keep) {
   std::vector<std::string> outer;
@@ -72,6 +85,7 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   for (const std::string& loop : cases) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{loop, ir::LoopKind::kUnrolled}));
   }
+  if (keep > 0) outer.resize(CountFused(s, outer, sketch.target.threads));
   return sketch.FuseAll(outer);
 }
 

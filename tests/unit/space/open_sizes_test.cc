@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Default schedules of kernels with open sizes on CPUs: they are right at every size, and their code does not ask more
+// than that of a fixed size does.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/execution/model.h"
+#include "compiler/ir/match.h"
+#include "compiler/ir/text.h"
+#include "compiler/space/space.h"
+#include "tests/unit/space/compiled.h"
+
+namespace hone::space {
+namespace {
+
+using ::testing::HasSubstr;
+
+target::Target Host() { return target::ParseTarget("cpu -threads=1").value(); }
+target::Target Wide() { return target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=1").value(); }
+
+constexpr char kSizes[] = "size b in [1, 2]\nsize h in [5, 14]\nsize w in [5, 14]\n";
+
+// A workload over images of b x h x w.
+ir::Workload Parsed(const std::string& op, const std::string& body, const std::string& sizes = kSizes) {
+  const auto workload = ir::ParseWorkload(fmt::format("workload \"{}\"\n{}{}", op, sizes, body));
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return *workload;
+}
+
+ir::Workload Gate() {
+  return Parsed("elementwise", R"(input x: f32[b,20,h * w] in [-1, 1]
+t: bool[b,20,h * w] over i:b, j:20, k:h * w = x[i, j, k] > 0.25f32
+y: f32[b,20,h * w] over l:b, m:20, n:h * w = select(t[l, m, n], x[l, m, n], -1.0f32)
+output y
+)");
+}
+
+ir::Workload Slice() {
+  return Parsed("slice", R"(input x: f32[b,h,w,32] in [-1, 1]
+y: f32[b,h,w,16] over i:b, j:h, k:w, l:16 = x[i, j, k, l + 16]
+output y
+)");
+}
+
+ir::Workload Transposition() {
+  return Parsed("transpose", R"(input x: f32[b,8,h * w] in [-1, 1]
+y: f32[b,h * w,8] over i:b, j:h * w, k:8 = x[i, k, j]
+output y
+)");
+}
+
+ir::Workload Concat() {
+  return Parsed("concat", R"(input x: f32[b,3,h * 16] in [-1, 1]
+input z: f32[b,3,h * 4] in [-1, 1]
+s: f32[b,3,h * 16] over i:b, j:3, k:h * 16 = sigmoid(x[i, j, k])
+t: f32[b,3,h * 4] over l:b, m:3, n:h * 4 = sigmoid(z[l, m, n])
+y: f32[b,3,h * 20] over o:b, p:3, q:h * 20 = select(q < h * 16, s[o, p, q], t[o, p, q - h * 16])
+output y
+)");
+}
+
+ir::Workload LastPlaceOfMost() {
+  return Parsed("arg_max", R"(input x: f32[b,h * w * 3] in [-1, 1]
+m: f32[b] over i:b = max k:h * w * 3 of x[i, k]
+y: i32[b] over l:b = min o:h * w * 3 of select(x[l, o] == m[l], i32(o), 100000i32)
+output y
+)");
+}
+
+// A padded 3x3 convolution of 32 channels to as many.
+ir::Workload ConvolutionOfImages(int stride, const std::string& sizes = kSizes) {
+  const std::string out = stride == 1 ? "{}" : "({} + 1) // 2";
+  const std::string h = fmt::format(fmt::runtime(out), "h"), w = fmt::format(fmt::runtime(out), "w");
+  const std::string padded =
+      "p: f32[b,h + 2,w + 2,32] over a:b, c:h + 2, d:w + 2, e:32 = "
+      "select(c >= 1 && c < h + 1 && d >= 1 && d < w + 1, x[a, c - 1, d - 1, e], 0.0f32)\n";
+  const std::string sums = fmt::format(
+      "s: f32[b,{0},{1},32] over i:b, j:{0}, k:{1}, l:32 = "
+      "sum m:32, n:3, o:3 of p[i, j * {2} + n, k * {2} + o, m] * f[l, m, n, o]\n",
+      h, w, stride);
+  const std::string positive =
+      fmt::format("y: f32[b,{0},{1},32] over q:b, r:{0}, t:{1}, u:32 = max(s[q, r, t, u], 0.0f32)\n", h, w);
+  return Parsed("conv2d",
+                "input x: f32[b,h,w,32] in [-1, 1]\nconst f: f32[32,32,3,3] in [-1, 1]\n" + padded + sums + positive +
+                    "output y\n",
+                sizes);
+}
+
+std::vector<tests::SizeMap> Some() {
+  std::vector<tests::SizeMap> sizes;
+  for (int64_t b = 1; b <= 2; ++b) {
+    for (const int64_t h : {5, 8, 11, 14}) {
+      for (const int64_t w : {5, 6, 9, 13, 14}) sizes.push_back({{"b", b}, {"h", h}, {"w", w}});
+    }
+  }
+  return sizes;
+}
+
+schedule::Schedule DefaultSteps(const ir::Workload& workload, const target::Target& target) {
+  const auto candidate = Default(workload, target);
+  EXPECT_TRUE(candidate.ok()) << candidate.status();
+  return candidate->schedule;
+}
+
+ir::Stmt LoweredBody(const ir::Workload& workload) {
+  const auto state = schedule::Replay(workload, DefaultSteps(workload, Wide()));
+  EXPECT_TRUE(state.ok()) << state.status();
+  const auto lowered = execution::Lower(*state, Wide(), "k");
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return lowered->main.at(0).body;
+}
+
+// Divisions and remainders of vectors of indices: many times as slow as what they find.
+int VectorDivisions(const ir::Stmt& s) {
+  int count = 0;
+  ir::ForEachExpr(s, [&](const ir::Expr& e) {
+    const ir::Binary* b = e.As<ir::Binary>();
+    const bool divides = b != nullptr && (b->op == ir::BinaryOp::kFloorDiv || b->op == ir::BinaryOp::kFloorMod);
+    count += divides && e.type().width > 1 ? 1 : 0;
+  });
+  return count;
+}
+
+TEST(OpenSizes, DefaultSchedulesAreRight) {
+  for (const ir::Workload& workload : {Gate(), Slice(), Transposition(), Concat(), LastPlaceOfMost(),
+                                       ConvolutionOfImages(1), ConvolutionOfImages(2)}) {
+    const schedule::Schedule steps = DefaultSteps(workload, Host());
+    const tests::Tolerance tolerance{.relative = 1e-3, .least = 1e-4};  // Winograd's algorithm rounds more
+    EXPECT_EQ(tests::CheckCompiled(workload, steps, Host(), tolerance, 2, codegen::Effort::kKernel, Some()),
+              absl::OkStatus())
+        << workload.op << "\n"
+        << schedule::Print(steps);
+  }
+}
+
+TEST(OpenSizes, IndicesAreNotDivided) {
+  for (const ir::Workload& workload : {Gate(), Slice(), Concat()}) {
+    EXPECT_EQ(VectorDivisions(LoweredBody(workload)), 0) << workload.op;
+  }
+}
+
+// Loads with equal distances become contiguous loads and exchanges in registers.
+TEST(OpenSizes, TranspositionsReadAtEqualDistances) {
+  int loads = 0;
+  ir::ForEachExpr(LoweredBody(Transposition()), [&](const ir::Expr& e) {
+    const ir::Load* load = e.As<ir::Load>();
+    if (load == nullptr || load->buffer->name != "x") return;
+    ++loads;
+    EXPECT_NE(load->indices[0].As<ir::Ramp>(), nullptr) << ir::Print(e);
+  });
+  EXPECT_GT(loads, 0);
+}
+
+// The blocks before the last one check nothing: the loop over them has no masks.
+TEST(OpenSizes, OnlyTheLastBlockOfAReductionIsMasked) {
+  int masked = 0, whole = 0;
+  ir::AnyStmt(LoweredBody(LastPlaceOfMost()), [&](const ir::Stmt& s) {
+    const ir::For* loop = s.As<ir::For>();
+    if (loop == nullptr || !ir::UsesVar(loop->extent, "h")) return false;
+    ir::ForEachExpr(loop->body, [&](const ir::Expr& e) {
+      const ir::Load* load = e.As<ir::Load>();
+      if (load == nullptr || load->buffer->name != "x" || !ir::UsesVar(e, loop->var)) return;
+      ++(load->mask.defined() ? masked : whole);
+    });
+    return false;
+  });
+  EXPECT_EQ(masked, 0);
+  EXPECT_GT(whole, 0);
+}
+
+// Chunks of tiles have any length, and so have the register tiles inside them.
+TEST(OpenSizes, ChunksOfWinogradsTilesAreAsLongAsTheyMustBe) {
+  const ir::Workload workload = ConvolutionOfImages(1, "size b in [1, 2]\nsize h in [40, 60]\nsize w in [40, 60]\n");
+  const schedule::Schedule steps = DefaultSteps(workload, Host());
+  const std::string text = schedule::Print(steps);
+  ASSERT_THAT(text, HasSubstr("winograd s"));
+  EXPECT_THAT(text, HasSubstr(" peel\n"));
+  EXPECT_THAT(text, HasSubstr(" fit\n"));
+  const tests::Tolerance tolerance{.relative = 1e-3, .least = 1e-4};
+  EXPECT_EQ(tests::CheckCompiled(workload, steps, Host(), tolerance, 1, codegen::Effort::kKernel,
+                                 {{{"b", 1}, {"h", 40}, {"w", 47}}, {{"b", 2}, {"h", 43}, {"w", 41}}}),
+            absl::OkStatus())
+      << text;
+}
+
+}  // namespace
+}  // namespace hone::space
