@@ -110,6 +110,28 @@ bool Contains(const ir::Expr& e, const ir::Expr& part) {
   return found;
 }
 
+// Whether the expression is nowhere less for a larger value of the part, which it contains or not.
+bool Grows(const ir::Expr& e, const ir::Expr& part) {
+  if (ir::Equal(e, part) || !Contains(e, part)) return true;
+  const ir::Binary* b = e.As<ir::Binary>();
+  if (b == nullptr || !Grows(b->a, part)) return false;
+  switch (b->op) {
+    case ir::BinaryOp::kAdd:
+    case ir::BinaryOp::kMin:
+    case ir::BinaryOp::kMax:
+      return Grows(b->b, part);
+    case ir::BinaryOp::kSub:
+      return !Contains(b->b, part);
+    case ir::BinaryOp::kMul:
+    case ir::BinaryOp::kFloorDiv: {
+      const ir::IntImm* by = b->b.As<ir::IntImm>();
+      return by != nullptr && by->value > 0;
+    }
+    default:
+      return false;
+  }
+}
+
 // The statement where rest is less than full, and an open size decides rest. Loops that are written out keep their full
 // length, and a condition leaves out the iterations behind the end; others are shorter.
 ir::Stmt MaskTail(const ir::Stmt& s, const Minimum& m, const ir::Ranges& ranges) {
@@ -118,7 +140,8 @@ ir::Stmt MaskTail(const ir::Stmt& s, const Minimum& m, const ir::Ranges& ranges)
   ir::Expr full;
   ir::Ranges inside = ranges;
   if (loop != nullptr) {
-    full = ir::Simplify(Replace(loop->extent, m.expr, ir::Expr(m.full)), ranges);
+    full = Grows(loop->extent, m.expr) ? ir::Simplify(Replace(loop->extent, m.expr, ir::Expr(m.full)), ranges)
+                                       : ir::Expr(ir::BoundsOf(loop->extent, ranges).high);
     inside[loop->var] = {0, ir::BoundsOf(full, ranges).high - 1};
   }
   if (loop == nullptr || !IsWrittenOut(loop->kind) || !Contains(loop->extent, m.expr)) {

@@ -104,6 +104,25 @@ TEST(OpenTiles, AreRightForEveryNumberOfRows) {
   }
 }
 
+// The larger the minimum, the fewer elements: code for its largest value is too short for the others.
+TEST(OpenTiles, AnExtentMayShrinkWhereAMinimumGrows) {
+  constexpr char kRest[] = R"(workload "slice"
+size n in [3, 10]
+const x: f32[33] in [-1, 1]
+y: f32[max(0, min(33, n * 4) * -1 + 30)] over a:max(0, min(33, n * 4) * -1 + 30) = x[a + min(33, n * 4)]
+output y
+)";
+  const ir::Workload workload = ir::ParseWorkload(kRest).value();
+  for (const char* steps : {"split a 16 peel\nvectorize ai\n", "split a 16 mask\nvectorize ai\n",
+                            "split a 16 fit\nvectorize ai\n", "split a 7 peel\nunroll ai\n"}) {
+    const absl::StatusOr<Schedule> schedule = ParseSchedule(steps);
+    ASSERT_TRUE(schedule.ok()) << schedule.status();
+    std::vector<tests::SizeMap> sizes = Rows(10);
+    sizes.erase(sizes.begin(), sizes.begin() + 2);
+    EXPECT_EQ(tests::CheckLowered(workload, *schedule, Host(), {}, sizes), absl::OkStatus()) << steps;
+  }
+}
+
 TEST(OpenTiles, HaveNoConditionsInside) {
   EXPECT_EQ(Conditions(LoweredBody(kProduct, fmt::format(kTileOf, 14))), 0);
   EXPECT_EQ(Conditions(LoweredBody(kBatch, kFusedTiles)), 0);
