@@ -8,6 +8,7 @@
 #include "compiler/graph/foreign_model.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/import_constant.h"
+#include "compiler/graph/import_report.h"
 #include "compiler/graph/import_small.h"
 #include "compiler/graph/importer.h"
 #include "compiler/graph/node_form.h"
@@ -103,10 +104,10 @@ absl::Status Importer::CheckOperator(RawNode& node, size_t index, const Context&
                                     ": domain 'hone' is internal to Hone; use operators of ONNX instead");
   }
   if (!HasMeaning(node, context.opsets)) {
-    return absl::UnimplementedError(
-        fmt::format("node '{}' ({}{}{}): the operator is not supported; "
-                    "--operators FILE can define it",
-                    NameOf(node, index), node.domain, node.domain.empty() ? "" : ".", node.op));
+    const std::string_view advice = AdviceOnOperator(node.domain, node.op);
+    return absl::UnimplementedError(fmt::format("node '{}' ({}{}{}): the operator is not supported; {}",
+                                                NameOf(node, index), node.domain, node.domain.empty() ? "" : ".",
+                                                node.op, advice.empty() ? "--operators FILE can define it" : advice));
   }
   const int64_t opset = OpsetOf(node.domain, context.opsets);
   std::vector<std::string> warnings;
