@@ -230,6 +230,22 @@ InlineBody Importer::InlineBodies(const RawNode& node, size_t index, const Conte
   };
 }
 
+decompose::NodeGraphs Importer::GraphsOf(const RawNode& node, size_t index, const Context& context,
+                                         const Scope& outer) {
+  decompose::NodeGraphs graphs;
+  for (const auto& [name, attribute] : node.attributes) {
+    if (std::holds_alternative<std::shared_ptr<const RawGraph>>(attribute.value)) graphs.names.push_back(name);
+  }
+  if (graphs.names.empty()) return graphs;
+  graphs.write = [&node, inline_body = InlineBodies(node, index, context, outer)](
+                     const std::string& name,
+                     const std::vector<ValueId>& inputs) -> absl::StatusOr<std::vector<ValueId>> {
+    HONE_ASSIGN_OR_RETURN(const RawGraph* const body, BodyOf(node, name));
+    return inline_body(*body, inputs);
+  };
+  return graphs;
+}
+
 absl::StatusOr<std::vector<ValueId>> Importer::ImportOnSequences(const RawNode& node, size_t index,
                                                                  const Context& context, const Scope& scope) {
   HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> inputs, FindAll(node.inputs, scope));

@@ -111,7 +111,8 @@ absl::Status Importer::CheckOperator(RawNode& node, size_t index, const Context&
   }
   const int64_t opset = OpsetOf(node.domain, context.opsets);
   std::vector<std::string> warnings;
-  const bool from_elsewhere = FindDecomposition(node, context.opsets) != nullptr;  // ONNX's signature is not its own
+  const decompose::Row* const row = FindDecomposition(node, context.opsets);
+  const bool from_elsewhere = row != nullptr && row->onnx_since != decompose::kNeverInOnnx;  // ONNX's is another one
   const absl::Status form = from_elsewhere ? absl::OkStatus() : CheckNodeForm(node, opset, warnings);
   if (!context.opsets.contains(node.domain)) {
     warnings.push_back(fmt::format("the model does not state its version of domain '{}'; {} is taken",
@@ -203,13 +204,14 @@ absl::StatusOr<std::vector<ValueId>> Importer::ImportOperator(RawNode& raw, size
   }
   const absl::StatusOr<const SmallType*> small = SmallTypeOfResults(node);
   if (!small.ok()) return Named(small.status(), raw, index);
+  const decompose::NodeGraphs graphs = GraphsOf(raw, index, context, scope);
   if (const decompose::Row* row = FindDecomposition(raw, context.opsets)) {
-    absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(*row, node, names), raw, index);
+    absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(*row, node, names, graphs), raw, index);
     if (!written.ok() || !written->empty()) return written;
   }
   if (const opsets::Rewrite* rewrite = raw.domain.empty() ? opsets::FindRewrite(raw.op, node.opset) : nullptr) {
     const decompose::Row old_form{.name = rewrite->name, .rule = rewrite->rule, .inputs_min = rewrite->inputs_min};
-    absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(old_form, node, names), raw, index);
+    absl::StatusOr<std::vector<ValueId>> written = Named(Decompose(old_form, node, names, graphs), raw, index);
     if (!written.ok() || !written->empty()) return written;
   }
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, at_->AddOperator(node, names, needed_steps_left_));
@@ -250,7 +252,8 @@ absl::StatusOr<std::vector<ValueId>> Importer::ImportExpression(const RawNode& r
 }
 
 absl::StatusOr<std::vector<ValueId>> Importer::Decompose(const decompose::Row& row, const Node& node,
-                                                         const std::vector<std::string>& names) {
+                                                         const std::vector<std::string>& names,
+                                                         const decompose::NodeGraphs& graphs) {
   const size_t values = at_->graph.values.size();
   const auto add = [&](Node part) -> absl::StatusOr<std::vector<ValueId>> {
     HONE_RETURN_IF_ERROR(Count(1));
@@ -262,7 +265,7 @@ absl::StatusOr<std::vector<ValueId>> Importer::Decompose(const decompose::Row& r
   };
   const auto compute = [&](ValueId value) { return at_->FoldValue(value, needed_steps_left_).status(); };
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs,
-                        decompose::Decompose(row, node, {at_->graph, add, compute, NewNames()}));
+                        decompose::Decompose(row, node, {at_->graph, add, compute, NewNames(), graphs}));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] != kAbsent && static_cast<size_t>(outputs[i]) >= values)
       at_->graph.values[outputs[i]].name = names[i];

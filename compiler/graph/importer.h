@@ -103,7 +103,8 @@ class Importer {
                                                         size_t index, const Scope& scope);
   // Writes the operators that the row replaces the node by. A value that they make gets the name of the output.
   absl::StatusOr<std::vector<ValueId>> Decompose(const decompose::Row& row, const Node& node,
-                                                 const std::vector<std::string>& names);
+                                                 const std::vector<std::string>& names,
+                                                 const decompose::NodeGraphs& graphs);
 
   // --- Control flow (import_bodies.cc). These set saw_body_ once they import a body, which reports the problems inside
   // it.
@@ -137,6 +138,8 @@ class Importer {
   absl::StatusOr<bool> IsOnSequences(const RawNode& node, const Scope& scope) const;
   // Imports bodies of the node in its place, with values for their inputs.
   InlineBody InlineBodies(const RawNode& node, size_t index, const Context& context, const Scope& outer);
+  // The graphs in the node's attributes, for a rule that writes them in its place.
+  decompose::NodeGraphs GraphsOf(const RawNode& node, size_t index, const Context& context, const Scope& outer);
   absl::StatusOr<std::vector<ValueId>> ImportOnSequences(const RawNode& node, size_t index, const Context& context,
                                                          const Scope& scope);
   // A Loop with sequences among its states.
