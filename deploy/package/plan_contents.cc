@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,6 +31,7 @@ class ContentsBuilder {
 
   absl::StatusOr<PlanContents> Run(int threads) {
     result_.program.sizes = plan_.sizes;
+    HONE_RETURN_IF_ERROR(FindHomes());
     AddPorts();
     HONE_RETURN_IF_ERROR(PackConstants(threads));
     for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
@@ -46,6 +48,61 @@ class ContentsBuilder {
  private:
   graph::TensorId Root(graph::TensorId id) const {
     return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id;
+  }
+
+  size_t KernelOf(const graph::PlanCall& call) const {
+    return call.foreign < 0 ? static_cast<size_t>(call.workload) : kernels_.size() + static_cast<size_t>(call.foreign);
+  }
+
+  // If there are steps, a call may read what a later call writes, so the homes of tensors are found before all calls.
+  // A tensor is where its call writes it. Tensors that exchange their memory are in one home, and a tensor that only
+  // steps write is where the first of their sources is.
+  absl::Status FindHomes() {
+    if (plan_.steps.empty()) return absl::OkStatus();
+    leaders_.resize(plan_.tensors.size());
+    std::iota(leaders_.begin(), leaders_.end(), 0);
+    for (const graph::PlanStep& step : plan_.steps) {
+      if (step.kind == graph::StepKind::kSwap) leaders_[Leader(step.source)] = Leader(step.target);
+    }
+    for (const graph::PlanCall& call : plan_.calls) {
+      const uint32_t home = result_.program.HomeOf({.kernel = static_cast<uint32_t>(KernelOf(call))});
+      for (const graph::TensorId output : OutputsOf(call)) {
+        const auto [known, added] = homes_.emplace(Leader(output), home);
+        if (known->second == home) continue;
+        return absl::UnimplementedError(
+            fmt::format("two targets write '{}', which a branch or a loop of the model carries; compile the model for "
+                        "one target, or give one of them the operators that write it with --place",
+                        plan_.tensors[Root(output)].name));
+      }
+    }
+    for (const graph::PlanStep& step : plan_.steps) {
+      if (step.kind != graph::StepKind::kCopy && step.kind != graph::StepKind::kCopyRow) continue;
+      const auto source = homes_.find(Leader(step.source));
+      homes_.emplace(Leader(step.target), source == homes_.end() ? 0 : source->second);
+    }
+    return absl::OkStatus();
+  }
+
+  // The tensor that stands for all which exchange their memory with this one.
+  graph::TensorId Leader(graph::TensorId id) const {
+    id = Root(id);
+    while (leaders_[id] != id) id = leaders_[id];
+    return id;
+  }
+
+  std::vector<graph::TensorId> OutputsOf(const graph::PlanCall& call) const {
+    if (call.foreign >= 0) {
+      const auto inputs = static_cast<std::ptrdiff_t>(plan_.foreign[static_cast<size_t>(call.foreign)].inputs);
+      return {call.arguments.begin() + inputs, call.arguments.end()};
+    }
+    const auto outputs = static_cast<std::ptrdiff_t>(plan_.workloads[call.workload].outputs.size());
+    return {call.arguments.end() - outputs, call.arguments.end()};
+  }
+
+  uint32_t HomeOfTensor(graph::TensorId id) const {
+    if (plan_.steps.empty()) return 0;  // the call that writes it sets it
+    const auto home = homes_.find(Leader(id));
+    return home == homes_.end() ? 0 : home->second;
   }
 
   TensorId Add(PackageTensor tensor) {
@@ -82,7 +139,9 @@ class ContentsBuilder {
       // directly.
       const graph::TensorId root = Root(id);
       const bool computed = plan_.tensors[root].data == nullptr && !ids_[root].has_value();
-      if (computed) ids_[root] = port;
+      if (!computed) continue;
+      ids_[root] = port;
+      result_.program.tensors[port].home = HomeOfTensor(root);
     }
   }
 
@@ -94,6 +153,7 @@ class ContentsBuilder {
       ids_[root] = AddConstant(tensor.type.dtype, ir::Values(tensor.type.shape), BytesOfTensor(tensor.data));
     } else {
       ids_[root] = Add(TensorFor(tensor, TensorKind::kIntermediate));
+      result_.program.tensors[*ids_[root]].home = HomeOfTensor(root);
     }
     return *ids_[root];
   }
@@ -171,12 +231,16 @@ class ContentsBuilder {
 
   void AddCall(size_t index) {
     const graph::PlanCall& plan_call = plan_.calls[index];
-    const size_t number = plan_call.foreign < 0 ? static_cast<size_t>(plan_call.workload)
-                                                : kernels_.size() + static_cast<size_t>(plan_call.foreign);
+    const size_t number = KernelOf(plan_call);
     const KernelInterface& kernel = result_.program.kernels[number];
     PackageCall call = {.kernel = static_cast<uint32_t>(number), .sizes = plan_call.sizes};
     const uint32_t home = result_.program.HomeOf(call);
-    if (index == 0 || home != segment_home_) segment_start_ = static_cast<uint32_t>(index);
+    const bool follows_steps =
+        std::ranges::binary_search(plan_.steps, static_cast<int>(index), {}, &graph::PlanStep::call);
+    if (index == 0 || home != segment_home_ || follows_steps) {
+      segment_start_ = static_cast<uint32_t>(index);
+      if (!plan_.steps.empty()) copies_in_home_.clear();  // steps and jumps may have changed what was copied
+    }
     segment_home_ = home;
     auto of_plan = plan_call.arguments.begin();
     auto packed = packed_of_call_[index].begin();
@@ -300,6 +364,8 @@ class ContentsBuilder {
   std::vector<std::optional<TensorId>> ids_;        // per tensor of the plan; set for roots that were added
   std::vector<std::vector<Bytes>> packed_of_call_;  // per call: its packed constants, in order
   std::map<std::pair<TensorId, uint32_t>, TensorId> copies_in_home_;  // by tensor and home
+  std::vector<graph::TensorId> leaders_;                              // per root: see Leader; itself at the end
+  std::map<graph::TensorId, uint32_t> homes_;                         // by leader, if there are steps
   uint32_t segment_start_ = 0;                                        // first of the last calls that have one home
   uint32_t segment_home_ = 0;                                         // that home
 };

@@ -38,8 +38,8 @@ void Executor::MakeParts() {
   std::vector<uint32_t> segments(backends_.size(), 0);
   uint32_t border = 0, step = 0;
   // Steps may read inputs and jump over calls, so inputs are handed over before all of them.
-  if (!program_->steps.empty()) {
-    parts_.push_back({0, 0, 0, 0, 0, {segments[0]++, 0, 0, /*begins=*/true, /*ends=*/false}});
+  for (uint32_t home = 0; home < backends_.size() && !program_->steps.empty(); ++home) {
+    parts_.push_back({home, 0, 0, 0, 0, {segments[home]++, 0, 0, /*begins=*/true, /*ends=*/false}});
   }
   for (uint32_t call = 0; call < program_->calls.size(); ++call) {
     const uint32_t home = program_->Home(program_->calls[call]);
@@ -65,10 +65,10 @@ void Executor::MakeParts() {
 void Executor::CompleteParts(std::vector<uint32_t>& segments, uint32_t border) {
   const auto steps = static_cast<uint32_t>(program_->steps.size()),
              calls = static_cast<uint32_t>(program_->calls.size());
-  if (steps > 0) {  // with one home; a jump may pass over its last call
+  for (uint32_t home = 0; home < backends_.size() && steps > 0; ++home) {  // a jump may pass over its last call
     const uint32_t first = parts_.back().end_step;
     parts_.push_back(
-        {0, first, steps, border, border, {segments[0]++, calls, calls, /*begins=*/false, /*ends=*/false}});
+        {home, first, steps, border, border, {segments[home]++, calls, calls, /*begins=*/false, /*ends=*/false}});
   }
   for (uint32_t home = 0; home < backends_.size(); ++home) {
     const auto last = std::find_if(parts_.rbegin(), parts_.rend(), [home](const Part& p) { return p.home == home; });
@@ -87,7 +87,17 @@ Fault Executor::AllocateStaging() {
     const bool between_devices = program_->homes[source.home].has_lanes && program_->homes[target.home].has_lanes;
     if (between_devices) bytes = std::max(bytes, source.bytes);
   }
+  for (const StepEntry& step : program_->steps) {
+    if (step.op == StepOp::kCopy || step.op == StepOp::kCopyRow) {
+      bytes = std::max(bytes, CrossesDevices(step) ? program_->tensors[step.b].bytes : 0);
+    }
+  }
   return Mapping::Pages(bytes, "copies between devices", &staging_);
+}
+
+bool Executor::CrossesDevices(const StepEntry& copy) const {
+  const uint32_t from = program_->tensors[copy.b].home, to = program_->tensors[copy.a].home;
+  return from != to && program_->homes[from].has_lanes && program_->homes[to].has_lanes;
 }
 
 bool Executor::Uses(uint32_t home, uint32_t port) const {
@@ -162,7 +172,6 @@ Fault Executor::DoSteps(uint32_t* part) {
 }
 
 Fault Executor::Do(const StepEntry& step) {
-  Backend& backend = *backends_.front();  // programs with steps have one home
   switch (step.op) {
     case StepOp::kReadSize: {
       int64_t value = 0;
@@ -173,12 +182,12 @@ Fault Executor::Do(const StepEntry& step) {
       return sizes_->SetSize(step.a, sizes_->Value(step.b));
     case StepOp::kCopy: {
       const uint64_t bytes = std::min(sizes_->Bytes(step.b), program_->tensors[step.a].bytes);
-      return backend.CopyBytes(step.b, step.a, 0, bytes);
+      return CopyBytes(step.b, step.a, 0, bytes);
     }
     case StepOp::kCopyRow:
       return CopyRow(step);
     case StepOp::kSwap:
-      return backend.SwapMemory(step.a, step.b);
+      return backends_[program_->tensors[step.a].home]->SwapMemory(step.a, step.b);
     case StepOp::kRequire:
       if (sizes_->Value(step.a) == 0) return {};
       return InvalidArgument("a dimension of '" + std::string(program_->Text(program_->tensors[step.b].name)) +
@@ -200,14 +209,30 @@ Fault Executor::CopyRow(const StepEntry& step) {
     return InvalidArgument("a loop of the model made more than " + std::to_string(room / bytes) +
                            " steps, for which the package has memory");
   }
-  return backends_.front()->CopyBytes(step.b, step.a, row * bytes, bytes);
+  return CopyBytes(step.b, step.a, row * bytes, bytes);
+}
+
+Fault Executor::CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) {
+  const package::TensorEntry& from_entry = program_->tensors[source];
+  const bool is_written =
+      from_entry.kind == package::TensorKind::kIntermediate || from_entry.kind == package::TensorKind::kOutput;
+  Backend& to = *backends_[program_->tensors[target].home];
+  Backend& from =
+      is_written ? *backends_[from_entry.home] : to;  // inputs and constants are in all homes that read them
+  if (&from == &to) return to.CopyBytes(source, target, offset, bytes);
+  if (bytes == 0) return {};
+  if (uint8_t* const host = to.HostMemory(target)) return from.ReadBytes(source, std::span(host + offset, bytes));
+  if (const uint8_t* const host = from.HostMemory(source)) return to.WriteBytes(target, offset, std::span(host, bytes));
+  const std::span<uint8_t> staged(staging_.data(), bytes);
+  HONE_RETURN_IF_FAULT(from.ReadBytes(source, staged));
+  return to.WriteBytes(target, offset, staged);
 }
 
 Fault Executor::ReadElement(uint32_t tensor, int64_t* value) {
   uint8_t bytes[sizeof(int64_t)] = {};
   const DType dtype = program_->tensors[tensor].dtype;
-  HONE_RETURN_IF_FAULT(
-      backends_.front()->ReadBytes(tensor, std::span(bytes).first(static_cast<size_t>(SizeOf(dtype)))));
+  HONE_RETURN_IF_FAULT(backends_[program_->tensors[tensor].home]->ReadBytes(
+      tensor, std::span(bytes).first(static_cast<size_t>(SizeOf(dtype)))));
   int32_t narrow = 0;
   std::memcpy(&narrow, bytes, sizeof narrow);
   if (dtype == DType::kInt64) {

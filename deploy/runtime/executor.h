@@ -71,7 +71,10 @@ class Executor {
   Fault DoSteps(uint32_t* part);
   Fault Do(const package::StepEntry& step);
   Fault CopyRow(const package::StepEntry& step);
-  Fault ReadElement(uint32_t tensor, int64_t* value);  // of a tensor with one element
+  // Copies the first bytes of `source` to `target`, from its byte `offset` on. Their homes may differ.
+  Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes);
+  bool CrossesDevices(const package::StepEntry& copy) const;  // whether both sides are in memory of devices
+  Fault ReadElement(uint32_t tensor, int64_t* value);         // of a tensor with one element
   // Whether a home uses an input or output, and the only home that does; empty if several do.
   bool Uses(uint32_t home, uint32_t port) const;
   std::optional<uint32_t> OnlyHomeOf(uint32_t port) const;
@@ -81,7 +84,7 @@ class Executor {
   std::vector<std::unique_ptr<Backend>> backends_;  // per home; refer to sizes_
   std::vector<Part> parts_;
   std::vector<uint32_t> part_of_step_;  // per step of the program
-  Mapping staging_;                     // for borders from one device to another; as large as the largest of them
+  Mapping staging_;                     // for copies from one device to another; as large as the largest of them
   std::vector<int64_t> border_nanoseconds_;
 };
 

@@ -96,6 +96,9 @@ class LaneBackend : public Backend {
   Fault ReadBytes(uint32_t tensor, std::span<uint8_t> to) override {
     return ToRunFault(device_.Read(memory_[tensor], 0, std::as_writable_bytes(to)));
   }
+  Fault WriteBytes(uint32_t tensor, uint64_t offset, std::span<const uint8_t> from) override {
+    return ToRunFault(device_.Write(memory_[tensor], offset, std::as_bytes(from)));
+  }
   // Launches that are enqueued already keep their arguments.
   Fault SwapMemory(uint32_t a, uint32_t b) override {
     std::swap(memory_[a], memory_[b]);

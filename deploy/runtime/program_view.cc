@@ -19,6 +19,7 @@ using package::CopyEntry;
 using package::KernelEntry;
 using package::ManifestHeader;
 using package::ManifestHeader2;
+using package::StepOp;
 using package::TableRef;
 using package::TensorEntry;
 using package::TensorKind;
@@ -189,9 +190,8 @@ class ManifestReader {
     return {};
   }
 
-  // Checks the steps. Only programs with one home may have some.
+  // Checks the steps.
   Fault CheckSteps() const {
-    if (!view_.steps.empty() && view_.homes.size() != 1) return Bad("its steps of the run are for several devices");
     uint32_t call = 0;
     for (size_t i = 0; i < view_.steps.size(); ++i) {
       const package::StepEntry& step = view_.steps[i];
@@ -226,7 +226,8 @@ class ManifestReader {
         return IsWritten(step.a) && IsTensor(step.b) && is_value(step.c);
       case package::StepOp::kSwap:
         return IsIntermediate(step.a) && IsIntermediate(step.b) &&
-               view_.tensors[step.a].bytes == view_.tensors[step.b].bytes;
+               view_.tensors[step.a].bytes == view_.tensors[step.b].bytes &&
+               view_.tensors[step.a].home == view_.tensors[step.b].home;
       case package::StepOp::kRequire:
         return is_value(step.a) && IsTensor(step.b);
     }
@@ -291,6 +292,13 @@ class ManifestReader {
   // Checks the borders in the order of a run: each leads to another home, from a tensor that holds a value by then.
   Fault CheckBorders() const {
     std::vector<bool> written(view_.tensors.size(), false);
+    for (const package::StepEntry& step : view_.steps) {  // in any order, because steps jump
+      if (step.op == StepOp::kCopy || step.op == StepOp::kCopyRow) written[step.a] = true;
+      if (step.op == StepOp::kSwap) written[step.a] = written[step.b] = true;
+    }
+    if (!view_.steps.empty()) {
+      for (const CallEntry& call : view_.calls) MarkOutputs(call, &written);
+    }
     size_t next_call = 0;
     for (size_t i = 0; i < view_.borders.size(); ++i) {
       const BorderEntry& border = view_.borders[i];
@@ -322,7 +330,14 @@ class ManifestReader {
         if (is_tensor && arguments[a] != package::kNoTensor) readers[arguments[a]] |= 1u << view_.Home(call);
       }
     }
-    if (!view_.steps.empty()) std::ranges::fill(readers, 1u);  // there is one home
+    if (!view_.steps.empty() && view_.homes.size() == 1) std::ranges::fill(readers, 1u);
+    for (const package::StepEntry& step : view_.steps) {
+      if (step.op == StepOp::kCopy || step.op == StepOp::kCopyRow) {
+        readers[step.b] |= 1u << view_.tensors[step.a].home;
+      } else if (step.op == StepOp::kReadSize) {
+        readers[step.b] |= 1u << view_.tensors[step.b].home;
+      }
+    }
     for (const CopyEntry& copy : view_.copies) {
       const uint32_t home = view_.tensors[copy.target].home;
       view_.homes[home].copies.push_back(copy);

@@ -118,7 +118,7 @@ TEST(RunSteps, CallsOfStepsAscend) {
   EXPECT_THAT(FaultOf(8, [](StepEntry& s) { s.call = 4; }), HasSubstr("step of the run 8 is out of order"));
 }
 
-TEST(RunSteps, AProgramOfSeveralDevicesHasNone) {
+TEST(RunSteps, MemoryIsExchangedWithinAHome) {
   package::PackageProgram program = LoopProgram();
   package::PackageUnit& other = program.units.emplace_back();
   other.kind = CodeKind::kOpenCl;
@@ -130,7 +130,10 @@ TEST(RunSteps, AProgramOfSeveralDevicesHasNone) {
   program.kernel_units = {0, 1};
   package::AssignHomes(program);
   ASSERT_TRUE(package::PlanArena(program).ok());
-  EXPECT_THAT(ViewSteps(ManifestWith(program), 2).text, HasSubstr("its steps of the run are for several devices"));
+  EXPECT_EQ(ViewSteps(ManifestWith(program), 2).text, "");
+  program.tensors[kNext].home = 1;
+  ASSERT_TRUE(package::PlanArena(program).ok());
+  EXPECT_THAT(ViewSteps(ManifestWith(program), 2).text, HasSubstr("step of the run 5 does not say what to do"));
 }
 
 // Whether two intermediates share bytes of the arena.
