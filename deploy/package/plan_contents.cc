@@ -39,7 +39,7 @@ class ContentsBuilder {
       if (call.foreign >= 0) result_.program.kernels.push_back(InterfaceOf(call));
     }
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
-    for (const graph::PlanStep& step : plan_.steps) AddStep(step);
+    for (const graph::PlanAction& action : plan_.actions) AddAction(action);
     AddCopies();
     for (const graph::PlanUpdate& update : plan_.updates) AddUpdate(update);
     return std::move(result_);
@@ -54,15 +54,15 @@ class ContentsBuilder {
     return call.foreign < 0 ? static_cast<size_t>(call.workload) : kernels_.size() + static_cast<size_t>(call.foreign);
   }
 
-  // If there are steps, a call may read what a later call writes, so the homes of tensors are found before all calls.
+  // If there are actions, a call may read what a later call writes, so the homes of tensors are found before all calls.
   // A tensor is where its call writes it. Tensors that exchange their memory are in one home, and a tensor that only
-  // steps write is where the first of their sources is.
+  // actions write is where the first of their sources is.
   absl::Status FindHomes() {
-    if (plan_.steps.empty()) return absl::OkStatus();
+    if (plan_.actions.empty()) return absl::OkStatus();
     leaders_.resize(plan_.tensors.size());
     std::iota(leaders_.begin(), leaders_.end(), 0);
-    for (const graph::PlanStep& step : plan_.steps) {
-      if (step.kind == graph::StepKind::kSwap) leaders_[Leader(step.source)] = Leader(step.target);
+    for (const graph::PlanAction& action : plan_.actions) {
+      if (action.kind == graph::ActionKind::kSwap) leaders_[Leader(action.source)] = Leader(action.target);
     }
     for (const graph::PlanCall& call : plan_.calls) {
       const uint32_t home = result_.program.HomeOf({.kernel = static_cast<uint32_t>(KernelOf(call))});
@@ -75,10 +75,10 @@ class ContentsBuilder {
                         plan_.tensors[Root(output)].name));
       }
     }
-    for (const graph::PlanStep& step : plan_.steps) {
-      if (step.kind != graph::StepKind::kCopy && step.kind != graph::StepKind::kCopyRow) continue;
-      const auto source = homes_.find(Leader(step.source));
-      homes_.emplace(Leader(step.target), source == homes_.end() ? 0 : source->second);
+    for (const graph::PlanAction& action : plan_.actions) {
+      if (action.kind != graph::ActionKind::kCopy && action.kind != graph::ActionKind::kCopyRow) continue;
+      const auto source = homes_.find(Leader(action.source));
+      homes_.emplace(Leader(action.target), source == homes_.end() ? 0 : source->second);
     }
     return absl::OkStatus();
   }
@@ -100,7 +100,7 @@ class ContentsBuilder {
   }
 
   uint32_t HomeOfTensor(graph::TensorId id) const {
-    if (plan_.steps.empty()) return 0;  // the call that writes it sets it
+    if (plan_.actions.empty()) return 0;  // the call that writes it sets it
     const auto home = homes_.find(Leader(id));
     return home == homes_.end() ? 0 : home->second;
   }
@@ -235,11 +235,11 @@ class ContentsBuilder {
     const KernelInterface& kernel = result_.program.kernels[number];
     PackageCall call = {.kernel = static_cast<uint32_t>(number), .sizes = plan_call.sizes};
     const uint32_t home = result_.program.HomeOf(call);
-    const bool follows_steps =
-        std::ranges::binary_search(plan_.steps, static_cast<int>(index), {}, &graph::PlanStep::call);
-    if (index == 0 || home != segment_home_ || follows_steps) {
+    const bool follows_actions =
+        std::ranges::binary_search(plan_.actions, static_cast<int>(index), {}, &graph::PlanAction::call);
+    if (index == 0 || home != segment_home_ || follows_actions) {
       segment_start_ = static_cast<uint32_t>(index);
-      if (!plan_.steps.empty()) copies_in_home_.clear();  // steps and jumps may have changed what was copied
+      if (!plan_.actions.empty()) copies_in_home_.clear();  // actions and jumps may have changed what was copied
     }
     segment_home_ = home;
     auto of_plan = plan_call.arguments.begin();
@@ -258,38 +258,38 @@ class ContentsBuilder {
     result_.program.calls.push_back(std::move(call));
   }
 
-  static StepOp OpOf(graph::StepKind kind) {
+  static ActionOp OpOf(graph::ActionKind kind) {
     switch (kind) {
-      case graph::StepKind::kLabel:
-        return StepOp::kLabel;
-      case graph::StepKind::kReadSize:
-        return StepOp::kReadSize;
-      case graph::StepKind::kSetSize:
-        return StepOp::kSetSize;
-      case graph::StepKind::kJump:
-        return StepOp::kJump;
-      case graph::StepKind::kJumpIfZero:
-        return StepOp::kJumpIfZero;
-      case graph::StepKind::kCopy:
-        return StepOp::kCopy;
-      case graph::StepKind::kCopyRow:
-        return StepOp::kCopyRow;
-      case graph::StepKind::kRequire:
-        return StepOp::kRequire;
-      case graph::StepKind::kSwap:
-        return StepOp::kSwap;
+      case graph::ActionKind::kLabel:
+        return ActionOp::kLabel;
+      case graph::ActionKind::kReadSize:
+        return ActionOp::kReadSize;
+      case graph::ActionKind::kSetSize:
+        return ActionOp::kSetSize;
+      case graph::ActionKind::kJump:
+        return ActionOp::kJump;
+      case graph::ActionKind::kJumpIfZero:
+        return ActionOp::kJumpIfZero;
+      case graph::ActionKind::kCopy:
+        return ActionOp::kCopy;
+      case graph::ActionKind::kCopyRow:
+        return ActionOp::kCopyRow;
+      case graph::ActionKind::kRequire:
+        return ActionOp::kRequire;
+      case graph::ActionKind::kSwap:
+        return ActionOp::kSwap;
     }
-    return StepOp::kLabel;
+    return ActionOp::kLabel;
   }
 
-  void AddStep(const graph::PlanStep& step) {
-    result_.program.steps.push_back({.op = OpOf(step.kind),
-                                     .call = static_cast<uint32_t>(step.call),
-                                     .size = step.size,
-                                     .value = step.value,
-                                     .source = step.source < 0 ? kNoTensor : TensorOf(step.source),
-                                     .target = step.target < 0 ? kNoTensor : TensorOf(step.target),
-                                     .destination = static_cast<uint32_t>(std::max(step.destination, 0))});
+  void AddAction(const graph::PlanAction& action) {
+    result_.program.actions.push_back({.op = OpOf(action.kind),
+                                       .call = static_cast<uint32_t>(action.call),
+                                       .size = action.size,
+                                       .value = action.value,
+                                       .source = action.source < 0 ? kNoTensor : TensorOf(action.source),
+                                       .target = action.target < 0 ? kNoTensor : TensorOf(action.target),
+                                       .destination = static_cast<uint32_t>(std::max(action.destination, 0))});
   }
 
   static bool IsWritten(const PackageTensor& tensor) {
@@ -337,7 +337,7 @@ class ContentsBuilder {
   // nothing reads the input's old value after the call.
   void AddUpdate(const graph::PlanUpdate& update) {
     PackageProgram& program = result_.program;
-    if (!plan_.steps.empty()) return;
+    if (!plan_.actions.empty()) return;
     if (program.arena_bytes.size() != 1 || FindCodeKind(program.units[0].kind)->has_lanes) return;
     const TensorId input = TensorOf(update.input), output = TensorOf(update.output);
     if (program.tensors[input].kind != TensorKind::kInput || program.tensors[output].kind != TensorKind::kOutput)
@@ -365,7 +365,7 @@ class ContentsBuilder {
   std::vector<std::vector<Bytes>> packed_of_call_;  // per call: its packed constants, in order
   std::map<std::pair<TensorId, uint32_t>, TensorId> copies_in_home_;  // by tensor and home
   std::vector<graph::TensorId> leaders_;                              // per root: see Leader; itself at the end
-  std::map<graph::TensorId, uint32_t> homes_;                         // by leader, if there are steps
+  std::map<graph::TensorId, uint32_t> homes_;                         // by leader, if there are actions
   uint32_t segment_start_ = 0;                                        // first of the last calls that have one home
   uint32_t segment_home_ = 0;                                         // that home
 };

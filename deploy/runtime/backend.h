@@ -72,7 +72,7 @@ class Backend {
   virtual Fault Read(uint32_t tensor, uint8_t* host) = 0;
   virtual Fault Write(uint32_t tensor, const uint8_t* host) = 0;
 
-  // For the steps of a run. They come after all work that was run before.
+  // For the actions of a run. They come after all work that was run before.
   // Copies the first `bytes` bytes of `source` to `target`, from its byte `offset` on.
   virtual Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) = 0;
   // Copies the first bytes of the tensor to `to`, and waits until that is done.

@@ -199,7 +199,7 @@ class LaneBackend : public Backend {
         } else {
           const uint32_t tensor = arguments[launch.arguments[a]];
           slice = memory_[tensor];
-          if (HasSteps()) uses_[tensor].push_back({calls_.size(), i, static_cast<int>(a)});
+          if (HasActions()) uses_[tensor].push_back({calls_.size(), i, static_cast<int>(a)});
         }
         HONE_RETURN_IF_FAULT(ToFault(kernel.SetArg(static_cast<int>(a), slice)));
       }
@@ -236,15 +236,15 @@ class LaneBackend : public Backend {
   }
 
  protected:
-  // Whether steps change sizes and swap memory during a run.
-  bool HasSteps() const { return !program_.steps.empty(); }
-  bool MayHaveNewSizes(const Segment& segment) const { return segment.begins || HasSteps(); }
+  // Whether actions change sizes and swap memory during a run.
+  bool HasActions() const { return !program_.actions.empty(); }
+  bool MayHaveNewSizes(const Segment& segment) const { return segment.begins || HasActions(); }
 
   // Hands new sizes to the device, and gives every launch as many groups as they need. Allocates nothing.
   Error UpdateSizes() {
     new_sizes_ = kernel_sizes_.AreOld(*sizes_);
     if (!new_sizes_) return {};
-    if (HasSteps()) {  // the sizes from before may still be on their way to the device
+    if (HasActions()) {  // the sizes from before may still be on their way to the device
       if (Error error = device_.Finish(); !error.ok()) return error;
     }
     kernel_sizes_.Update(*sizes_);
@@ -290,7 +290,7 @@ class LaneBackend : public Backend {
   std::vector<Buffer> memory_;  // per tensor: its device memory; empty if another home has it
   std::vector<Call> calls_;  // per call of the program; empty for those of other homes. Reserved before it is filled,
                              // because a call's launches point to its kernels
-  std::vector<std::vector<LaneUse>> uses_;  // per tensor; empty for a program without steps
+  std::vector<std::vector<LaneUse>> uses_;  // per tensor; empty for a program without actions
   const SizeValues* sizes_ = nullptr;       // set before the first run
   bool new_sizes_ = false;
   KernelSizes kernel_sizes_;

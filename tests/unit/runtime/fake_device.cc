@@ -30,7 +30,7 @@ class FakeBackend : public runtime::Backend {
 
   void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
   Fault SetSizes(const runtime::SizeValues& sizes) override {
-    const bool changes_launches = sizes.IsOpen() && program_.steps.empty();  // its kernels take no sizes
+    const bool changes_launches = sizes.IsOpen() && program_.actions.empty();  // its kernels take no sizes
     return changes_launches ? runtime::Incompatible("the fake device takes no open sizes") : Fault{};
   }
 

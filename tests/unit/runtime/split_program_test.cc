@@ -155,18 +155,18 @@ package::PackageProgram SplitLoop(const std::string& kernels) {
   program.calls[1].arguments[1] = kNext;
   program.calls[2].arguments[0] = kResultOnDevice;
   program.borders = {{kState, kStateOnDevice, 0}, {kSum, kSumOnCpu, 1}, {kState, kResultOnDevice, 2}};
-  const ir::OpenSize step = {"step", 0, 3};
-  const ir::Size number = ir::Size::Open(step);
-  program.sizes = {step};
-  using package::StepOp;
-  program.steps = {{.op = StepOp::kCopy, .call = 0, .source = kX, .target = kState},
-                   {.op = StepOp::kSetSize, .call = 0, .size = "step", .value = 0},
-                   {.op = StepOp::kLabel, .call = 0},
-                   {.op = StepOp::kJumpIfZero, .call = 0, .value = ir::Size(3) - number, .destination = 7},
-                   {.op = StepOp::kSwap, .call = 2, .source = kNext, .target = kState},
-                   {.op = StepOp::kSetSize, .call = 2, .size = "step", .value = number + ir::Size(1)},
-                   {.op = StepOp::kJump, .call = 2, .destination = 2},
-                   {.op = StepOp::kLabel, .call = 2}};
+  const ir::OpenSize iteration = {"iteration", 0, 3};
+  const ir::Size number = ir::Size::Open(iteration);
+  program.sizes = {iteration};
+  using package::ActionOp;
+  program.actions = {{.op = ActionOp::kCopy, .call = 0, .source = kX, .target = kState},
+                     {.op = ActionOp::kSetSize, .call = 0, .size = "iteration", .value = 0},
+                     {.op = ActionOp::kLabel, .call = 0},
+                     {.op = ActionOp::kJumpIfZero, .call = 0, .value = ir::Size(3) - number, .destination = 7},
+                     {.op = ActionOp::kSwap, .call = 2, .source = kNext, .target = kState},
+                     {.op = ActionOp::kSetSize, .call = 2, .size = "iteration", .value = number + ir::Size(1)},
+                     {.op = ActionOp::kJump, .call = 2, .destination = 2},
+                     {.op = ActionOp::kLabel, .call = 2}};
   EXPECT_TRUE(package::PlanArena(program).ok());
   return program;
 }
@@ -174,13 +174,13 @@ package::PackageProgram SplitLoop(const std::string& kernels) {
 std::vector<float> SplitLoopOutput() {
   std::vector<float> y = TinyInput();
   for (size_t i = 0; i < y.size(); ++i) {
-    for (int step = 0; step < 3; ++step) y[i] = 2 * (y[i] + kBias[i % kColumns]);
+    for (int i = 0; i < 3; ++i) y[i] = 2 * (y[i] + kBias[i % kColumns]);
     y[i] += kBias[i % kColumns];
   }
   return y;
 }
 
-TEST_F(SplitProgramTest, ALoopCrossesBordersInEveryStep) {
+TEST_F(SplitProgramTest, ALoopCrossesBordersInEveryIteration) {
   const std::unique_ptr<Model> model = Load(SplitLoop(kernels_));
   for (int run = 1; run <= 2; ++run) {
     ASSERT_TRUE(model->SetInput(0, input_.tensor).ok());
@@ -193,13 +193,13 @@ TEST_F(SplitProgramTest, ALoopCrossesBordersInEveryStep) {
   }
 }
 
-// The state is in the memory of the device: steps fill it from the CPU's.
-TEST_F(SplitProgramTest, StepsCopyFromOneHomeToAnother) {
+// The state is in the memory of the device: actions fill it from the CPU's.
+TEST_F(SplitProgramTest, ActionsCopyFromOneHomeToAnother) {
   package::PackageProgram program = SplitLoop(kernels_);
   enum : package::TensorId { kY = 3, kOut = 4, kState = 7 };
   program.copies = {program.copies[1]};
   program.tensors[kOut].home = 0;
-  program.steps.push_back({.op = package::StepOp::kCopy, .call = 3, .source = kState, .target = kOut});
+  program.actions.push_back({.op = package::ActionOp::kCopy, .call = 3, .source = kState, .target = kOut});
   ASSERT_TRUE(package::PlanArena(program).ok());
   const std::unique_ptr<Model> model = Load(program);
   ASSERT_TRUE(model->SetInput(0, input_.tensor).ok());
@@ -251,7 +251,7 @@ TEST_F(SplitProgramTest, AUnitThatCannotRunHereIsNamed) {
 
 class SplitOpenClTest : public OpenClTest {};
 
-TEST_F(SplitOpenClTest, ALoopCrossesBordersInEveryStep) {
+TEST_F(SplitOpenClTest, ALoopCrossesBordersInEveryIteration) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const LoadedModel model(WriteSplit(folder, SplitLoop(CompileTinyKernels())));
   const std::vector<float> x = TinyInput();

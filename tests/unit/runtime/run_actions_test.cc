@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a run in a package: what the checks of a manifest refuse, and how long tensors live that a loop uses.
+// Actions of a run in a package: what the checks of a manifest refuse, and how long tensors live that a loop uses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,10 +18,10 @@
 namespace hone::tests {
 namespace {
 
+using package::ActionEntry;
+using package::ActionOp;
 using package::ManifestHeader;
 using package::PackageTensor;
-using package::StepEntry;
-using package::StepOp;
 using package::TensorKind;
 using runtime::Fault;
 using ::testing::HasSubstr;
@@ -32,7 +32,7 @@ PackageTensor Tensor(std::string name, DType dtype, std::vector<int64_t> shape, 
   return {.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .kind = kind, .data = {}};
 }
 
-// outside = k(x); state = x; for (step = 0; step < count; ++step) { inside = k(outside); next = k(inside); swap(state,
+// outside = k(x); state = x; for (i = 0; i < count; ++i) { inside = k(outside); next = k(inside); swap(state,
 // next); } y = state.
 package::PackageProgram LoopProgram() {
   const auto f32 = [](std::string name, TensorKind kind) {
@@ -40,8 +40,8 @@ package::PackageProgram LoopProgram() {
   };
   package::PackageProgram program;
   program.units[0].kind = *runtime::HostCode();
-  const ir::OpenSize step = {"step", 0, 9}, count = {"count", 0, 9};
-  program.sizes = {step, count};
+  const ir::OpenSize iteration = {"iteration", 0, 9}, count = {"count", 0, 9};
+  program.sizes = {iteration, count};
   program.tensors = {Tensor("count", DType::kInt64, {}, TensorKind::kInput),
                      f32("x", TensorKind::kInput),
                      f32("outside", TensorKind::kIntermediate),
@@ -58,67 +58,67 @@ package::PackageProgram LoopProgram() {
   program.calls = {{.kernel = 0, .arguments = {kX, kOutside}},
                    {.kernel = 0, .arguments = {kOutside, kInside}},
                    {.kernel = 0, .arguments = {kInside, kNext}}};
-  const ir::Size done = ir::Size::Open(step);
-  program.steps = {{.op = StepOp::kCopy, .call = 1, .source = kX, .target = kState},
-                   {.op = StepOp::kReadSize, .call = 1, .size = "count", .source = kCount},
-                   {.op = StepOp::kSetSize, .call = 1, .size = "step", .value = 0},
-                   {.op = StepOp::kLabel, .call = 1},
-                   {.op = StepOp::kJumpIfZero, .call = 1, .value = ir::Size::Open(count) - done, .destination = 7},
-                   {.op = StepOp::kSwap, .call = 3, .source = kNext, .target = kState},
-                   {.op = StepOp::kJump, .call = 3, .destination = 3},
-                   {.op = StepOp::kLabel, .call = 3},
-                   {.op = StepOp::kCopy, .call = 3, .source = kState, .target = kY}};
+  const ir::Size done = ir::Size::Open(iteration);
+  program.actions = {{.op = ActionOp::kCopy, .call = 1, .source = kX, .target = kState},
+                     {.op = ActionOp::kReadSize, .call = 1, .size = "count", .source = kCount},
+                     {.op = ActionOp::kSetSize, .call = 1, .size = "iteration", .value = 0},
+                     {.op = ActionOp::kLabel, .call = 1},
+                     {.op = ActionOp::kJumpIfZero, .call = 1, .value = ir::Size::Open(count) - done, .destination = 7},
+                     {.op = ActionOp::kSwap, .call = 3, .source = kNext, .target = kState},
+                     {.op = ActionOp::kJump, .call = 3, .destination = 3},
+                     {.op = ActionOp::kLabel, .call = 3},
+                     {.op = ActionOp::kCopy, .call = 3, .source = kState, .target = kY}};
   HONE_CHECK(package::PlanArena(program).ok());
   return program;
 }
 
 std::vector<uint8_t> ManifestWith(const package::PackageProgram& program) {
   package::ConstantSection constants;
-  auto manifest = package::BuildManifest(program, "cpu", package::kStepsFormatVersion, constants);
+  auto manifest = package::BuildManifest(program, "cpu", package::kActionsFormatVersion, constants);
   EXPECT_TRUE(manifest.ok()) << manifest.status();
   return manifest.ok() ? *std::move(manifest) : std::vector<uint8_t>();
 }
 
-Fault ViewSteps(const std::vector<uint8_t>& manifest, size_t units = 1) {
+Fault ViewActions(const std::vector<uint8_t>& manifest, size_t units = 1) {
   runtime::ProgramView view;
-  return runtime::ViewProgram({package::kStepsFormatVersion, manifest, std::vector<std::span<const uint8_t>>(units)}, 0,
-                              "", &view);
+  return runtime::ViewProgram({package::kActionsFormatVersion, manifest, std::vector<std::span<const uint8_t>>(units)},
+                              0, "", &view);
 }
 
-// The fault of the program with a changed step.
-std::string FaultOf(size_t index, const std::function<void(StepEntry&)>& change) {
+// The fault of the program with a changed action.
+std::string FaultOf(size_t index, const std::function<void(ActionEntry&)>& change) {
   std::vector<uint8_t> manifest = ManifestWith(LoopProgram());
   ManifestHeader header;
   std::memcpy(&header, manifest.data(), sizeof header);
-  uint8_t* const place = manifest.data() + header.steps.offset + index * sizeof(StepEntry);
-  StepEntry step;
-  std::memcpy(&step, place, sizeof step);
-  change(step);
-  std::memcpy(place, &step, sizeof step);
-  return ViewSteps(manifest).text;
+  uint8_t* const place = manifest.data() + header.actions.offset + index * sizeof(ActionEntry);
+  ActionEntry action;
+  std::memcpy(&action, place, sizeof action);
+  change(action);
+  std::memcpy(place, &action, sizeof action);
+  return ViewActions(manifest).text;
 }
 
-TEST(RunSteps, AValidProgramIsViewed) { EXPECT_TRUE(ViewSteps(ManifestWith(LoopProgram())).ok()); }
+TEST(RunActions, AValidProgramIsViewed) { EXPECT_TRUE(ViewActions(ManifestWith(LoopProgram())).ok()); }
 
-TEST(RunSteps, StepsThatSayNothingSensibleAreRefused) {
+TEST(RunActions, ActionsThatSayNothingSensibleAreRefused) {
   const std::string nothing = "does not say what to do";
-  EXPECT_THAT(FaultOf(0, [](StepEntry& s) { s.op = static_cast<StepOp>(99); }), HasSubstr(nothing));
-  EXPECT_THAT(FaultOf(0, [](StepEntry& s) { s.a = kX; }), HasSubstr(nothing)) << "writes an input";
-  EXPECT_THAT(FaultOf(0, [](StepEntry& s) { s.b = 7; }), HasSubstr(nothing)) << "no such tensor";
-  EXPECT_THAT(FaultOf(1, [](StepEntry& s) { s.b = kX; }), HasSubstr(nothing)) << "not an integer";
-  EXPECT_THAT(FaultOf(1, [](StepEntry& s) { s.a = 2; }), HasSubstr(nothing)) << "no such size";
-  EXPECT_THAT(FaultOf(2, [](StepEntry& s) { s.b = 1000; }), HasSubstr(nothing)) << "no such value";
-  EXPECT_THAT(FaultOf(4, [](StepEntry& s) { s.c = 9; }), HasSubstr(nothing)) << "leads nowhere";
-  EXPECT_THAT(FaultOf(5, [](StepEntry& s) { s.b = kY; }), HasSubstr(nothing)) << "an output has a place of its own";
-  EXPECT_THAT(FaultOf(6, [](StepEntry& s) { s.c = 9; }), HasSubstr(nothing)) << "leads nowhere";
+  EXPECT_THAT(FaultOf(0, [](ActionEntry& s) { s.op = static_cast<ActionOp>(99); }), HasSubstr(nothing));
+  EXPECT_THAT(FaultOf(0, [](ActionEntry& s) { s.a = kX; }), HasSubstr(nothing)) << "writes an input";
+  EXPECT_THAT(FaultOf(0, [](ActionEntry& s) { s.b = 7; }), HasSubstr(nothing)) << "no such tensor";
+  EXPECT_THAT(FaultOf(1, [](ActionEntry& s) { s.b = kX; }), HasSubstr(nothing)) << "not an integer";
+  EXPECT_THAT(FaultOf(1, [](ActionEntry& s) { s.a = 2; }), HasSubstr(nothing)) << "no such size";
+  EXPECT_THAT(FaultOf(2, [](ActionEntry& s) { s.b = 1000; }), HasSubstr(nothing)) << "no such value";
+  EXPECT_THAT(FaultOf(4, [](ActionEntry& s) { s.c = 9; }), HasSubstr(nothing)) << "leads nowhere";
+  EXPECT_THAT(FaultOf(5, [](ActionEntry& s) { s.b = kY; }), HasSubstr(nothing)) << "an output has a place of its own";
+  EXPECT_THAT(FaultOf(6, [](ActionEntry& s) { s.c = 9; }), HasSubstr(nothing)) << "leads nowhere";
 }
 
-TEST(RunSteps, CallsOfStepsAscend) {
-  EXPECT_THAT(FaultOf(8, [](StepEntry& s) { s.call = 2; }), HasSubstr("step of the run 8 is out of order"));
-  EXPECT_THAT(FaultOf(8, [](StepEntry& s) { s.call = 4; }), HasSubstr("step of the run 8 is out of order"));
+TEST(RunActions, CallsOfActionsAscend) {
+  EXPECT_THAT(FaultOf(8, [](ActionEntry& s) { s.call = 2; }), HasSubstr("action of the run 8 is out of order"));
+  EXPECT_THAT(FaultOf(8, [](ActionEntry& s) { s.call = 4; }), HasSubstr("action of the run 8 is out of order"));
 }
 
-TEST(RunSteps, MemoryIsExchangedWithinAHome) {
+TEST(RunActions, MemoryIsExchangedWithinAHome) {
   package::PackageProgram program = LoopProgram();
   package::PackageUnit& other = program.units.emplace_back();
   other.kind = CodeKind::kOpenCl;
@@ -130,10 +130,10 @@ TEST(RunSteps, MemoryIsExchangedWithinAHome) {
   program.kernel_units = {0, 1};
   package::AssignHomes(program);
   ASSERT_TRUE(package::PlanArena(program).ok());
-  EXPECT_EQ(ViewSteps(ManifestWith(program), 2).text, "");
+  EXPECT_EQ(ViewActions(ManifestWith(program), 2).text, "");
   program.tensors[kNext].home = 1;
   ASSERT_TRUE(package::PlanArena(program).ok());
-  EXPECT_THAT(ViewSteps(ManifestWith(program), 2).text, HasSubstr("step of the run 5 does not say what to do"));
+  EXPECT_THAT(ViewActions(ManifestWith(program), 2).text, HasSubstr("action of the run 5 does not say what to do"));
 }
 
 // Whether two intermediates share bytes of the arena.
@@ -143,9 +143,9 @@ bool Share(const package::PackageProgram& program, package::TensorId a, package:
   return from < to + bytes && to < from + bytes;
 }
 
-TEST(RunSteps, WhatALoopReadsFromOutsideLastsForAllSteps) {
+TEST(RunActions, WhatALoopReadsFromOutsideLastsForAllIterations) {
   const package::PackageProgram program = LoopProgram();
-  EXPECT_FALSE(Share(program, kOutside, kNext)) << "the next step reads it again";
+  EXPECT_FALSE(Share(program, kOutside, kNext)) << "the next iteration reads it again";
   EXPECT_FALSE(Share(program, kState, kInside));
   EXPECT_FALSE(Share(program, kState, kNext)) << "they exchange their memory";
   EXPECT_FALSE(Share(program, kNext, kInside)) << "it may be the state";
