@@ -31,7 +31,7 @@ class ContentsBuilder {
 
   absl::StatusOr<PlanContents> Run(int threads) {
     result_.program.sizes = plan_.sizes;
-    HONE_RETURN_IF_ERROR(FindHomes());
+    FindHomes();
     AddPorts();
     HONE_RETURN_IF_ERROR(PackConstants(threads));
     for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
@@ -39,13 +39,19 @@ class ContentsBuilder {
       if (call.foreign >= 0) result_.program.kernels.push_back(InterfaceOf(call));
     }
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
-    for (const graph::PlanAction& action : plan_.actions) AddAction(action);
+    AddActions();
     AddCopies();
     for (const graph::PlanUpdate& update : plan_.updates) AddUpdate(update);
     return std::move(result_);
   }
 
  private:
+  // What a call wrote in its own home, for the tensor in another one.
+  struct HomeCopy {
+    size_t call;  // the one after it
+    TensorId source, target;
+  };
+
   graph::TensorId Root(graph::TensorId id) const {
     return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id;
   }
@@ -57,8 +63,9 @@ class ContentsBuilder {
   // If there are actions, a call may read what a later call writes, so the homes of tensors are found before all calls.
   // A tensor is where its call writes it. Tensors that exchange their memory are in one home, and a tensor that only
   // actions write is where the first of their sources is.
-  absl::Status FindHomes() {
-    if (plan_.actions.empty()) return absl::OkStatus();
+  // If calls of several homes write a tensor, as the branches of an If do, the first one decides; see WrittenElsewhere.
+  void FindHomes() {
+    if (plan_.actions.empty()) return;
     leaders_.resize(plan_.tensors.size());
     std::iota(leaders_.begin(), leaders_.end(), 0);
     for (const graph::PlanAction& action : plan_.actions) {
@@ -66,21 +73,13 @@ class ContentsBuilder {
     }
     for (const graph::PlanCall& call : plan_.calls) {
       const uint32_t home = result_.program.HomeOf({.kernel = static_cast<uint32_t>(KernelOf(call))});
-      for (const graph::TensorId output : OutputsOf(call)) {
-        const auto [known, added] = homes_.emplace(Leader(output), home);
-        if (known->second == home) continue;
-        return absl::UnimplementedError(
-            fmt::format("two targets write '{}', which a branch or a loop of the model carries; compile the model for "
-                        "one target, or give one of them the operators that write it with --place",
-                        plan_.tensors[Root(output)].name));
-      }
+      for (const graph::TensorId output : OutputsOf(call)) homes_.emplace(Leader(output), home);
     }
     for (const graph::PlanAction& action : plan_.actions) {
       if (action.kind != graph::ActionKind::kCopy && action.kind != graph::ActionKind::kCopyRow) continue;
       const auto source = homes_.find(Leader(action.source));
       homes_.emplace(Leader(action.target), source == homes_.end() ? 0 : source->second);
     }
-    return absl::OkStatus();
   }
 
   // The tensor that stands for all which exchange their memory with this one.
@@ -236,7 +235,8 @@ class ContentsBuilder {
     PackageCall call = {.kernel = static_cast<uint32_t>(number), .sizes = plan_call.sizes};
     const uint32_t home = result_.program.HomeOf(call);
     const bool follows_actions =
-        std::ranges::binary_search(plan_.actions, static_cast<int>(index), {}, &graph::PlanAction::call);
+        std::ranges::binary_search(plan_.actions, static_cast<int>(index), {}, &graph::PlanAction::call) ||
+        (!written_elsewhere_.empty() && written_elsewhere_.back().call == index);
     if (index == 0 || home != segment_home_ || follows_actions) {
       segment_start_ = static_cast<uint32_t>(index);
       if (!plan_.actions.empty()) copies_in_home_.clear();  // actions and jumps may have changed what was copied
@@ -251,7 +251,9 @@ class ContentsBuilder {
       } else if (buffer.role == BufferRole::kPacked) {
         call.arguments.push_back(AddConstant(DType::kUInt8, {buffer.bytes()}, *packed++));
       } else {
-        call.arguments.push_back(buffer.used ? InHome(TensorOf(*of_plan), home, buffer.role) : kNoTensor);
+        TensorId id = buffer.used ? InHome(TensorOf(*of_plan), home, buffer.role) : kNoTensor;
+        if (buffer.used && buffer.role == BufferRole::kOutput) id = WrittenElsewhere(id, home, index);
+        call.arguments.push_back(id);
         ++of_plan;
       }
     }
@@ -282,14 +284,42 @@ class ContentsBuilder {
     return ActionOp::kLabel;
   }
 
-  void AddAction(const graph::PlanAction& action) {
-    result_.program.actions.push_back({.op = OpOf(action.kind),
-                                       .call = static_cast<uint32_t>(action.call),
-                                       .size = action.size,
-                                       .value = action.value,
-                                       .source = action.source < 0 ? kNoTensor : TensorOf(action.source),
-                                       .target = action.target < 0 ? kNoTensor : TensorOf(action.target),
-                                       .destination = static_cast<uint32_t>(std::max(action.destination, 0))});
+  void AddAction(const graph::PlanAction& action, const std::vector<uint32_t>& places) {
+    result_.program.actions.push_back(
+        {.op = OpOf(action.kind),
+         .call = static_cast<uint32_t>(action.call),
+         .size = action.size,
+         .value = action.value,
+         .source = action.source < 0 ? kNoTensor : TensorOf(action.source),
+         .target = action.target < 0 ? kNoTensor : TensorOf(action.target),
+         .destination = action.destination < 0 ? 0 : places[static_cast<size_t>(action.destination)]});
+  }
+
+  // The actions of the plan. Copies to homes of tensors come before the others of their call, so that a jump to these
+  // does not do them.
+  void AddActions() {
+    std::vector<uint32_t> places;  // per action of the plan: its number in the program
+    auto copy = written_elsewhere_.begin();
+    const auto is_before = [&](size_t call) { return copy != written_elsewhere_.end() && copy->call <= call; };
+    for (const graph::PlanAction& action : plan_.actions) {
+      while (is_before(static_cast<size_t>(action.call))) ++copy;
+      places.push_back(static_cast<uint32_t>(places.size() + static_cast<size_t>(copy - written_elsewhere_.begin())));
+    }
+    copy = written_elsewhere_.begin();
+    for (const graph::PlanAction& action : plan_.actions) {
+      while (is_before(static_cast<size_t>(action.call))) AddCopy(*copy++);
+      AddAction(action, places);
+    }
+    while (copy != written_elsewhere_.end()) AddCopy(*copy++);
+  }
+
+  void AddCopy(const HomeCopy& copy) {
+    result_.program.actions.push_back({.op = ActionOp::kCopy,
+                                       .call = static_cast<uint32_t>(copy.call),
+                                       .size = {},
+                                       .value = {},
+                                       .source = copy.source,
+                                       .target = copy.target});
   }
 
   static bool IsWritten(const PackageTensor& tensor) {
@@ -300,7 +330,10 @@ class ContentsBuilder {
   // so that they stay one segment.
   TensorId InHome(TensorId id, uint32_t home, BufferRole role) {
     if (!IsWritten(result_.program.tensors[id])) return id;
-    if (role == BufferRole::kOutput) result_.program.tensors[id].home = home;
+    if (role == BufferRole::kOutput) {
+      if (plan_.actions.empty()) result_.program.tensors[id].home = home;
+      return id;
+    }
     if (result_.program.tensors[id].home == home) return id;
     const auto [copy, added] = copies_in_home_.try_emplace({id, home}, 0);
     if (added) {
@@ -311,6 +344,16 @@ class ContentsBuilder {
       result_.program.borders.push_back({id, copy->second, segment_start_});
     }
     return copy->second;
+  }
+
+  // The tensor that call number `index` writes in its home for the tensor `id`, which may be in another one.
+  TensorId WrittenElsewhere(TensorId id, uint32_t home, size_t index) {
+    if (result_.program.tensors[id].home == home) return id;
+    PackageTensor tensor = result_.program.tensors[id];
+    tensor.kind = TensorKind::kIntermediate;
+    tensor.home = home;
+    written_elsewhere_.push_back({index + 1, Add(std::move(tensor)), id});
+    return written_elsewhere_.back().source;
   }
 
   // Where an output is written that equals `source`: beside it, or, since every home has inputs and constants, in the
@@ -364,6 +407,7 @@ class ContentsBuilder {
   std::vector<std::optional<TensorId>> ids_;        // per tensor of the plan; set for roots that were added
   std::vector<std::vector<Bytes>> packed_of_call_;  // per call: its packed constants, in order
   std::map<std::pair<TensorId, uint32_t>, TensorId> copies_in_home_;  // by tensor and home
+  std::vector<HomeCopy> written_elsewhere_;                           // by ascending call
   std::vector<graph::TensorId> leaders_;                              // per root: see Leader; itself at the end
   std::map<graph::TensorId, uint32_t> homes_;                         // by leader, if there are actions
   uint32_t segment_start_ = 0;                                        // first of the last calls that have one home
