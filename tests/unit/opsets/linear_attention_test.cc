@@ -17,6 +17,7 @@ struct LinearCase {
   double scale = 0;
   DType dtype = DType::kFloat32;
   DType state = DType::kUInt8;  // of the past state; kUInt8: dtype
+  bool converges = false;       // small keys and strengths from 0 to 0.7: the state stays small over many positions
   int64_t resets = 0;           // decays that are minus infinity: all of them at this many first positions after 0
 };
 
@@ -41,6 +42,9 @@ class PlainLinearAttention {
     decay_ = Ripple(rows * c.kv_heads * DecaySize(), 5, 0.5);
     beta_ = Ripple(rows * (c.one_beta ? 1 : c.kv_heads), 6, 0.7);
     erase_ = Ripple(rows * c.kv_heads * kKeySize, 7);
+    for (double& key : key_) key *= c.converges ? 0.5 : 1;
+    for (double& beta : beta_) beta = c.converges ? std::abs(beta) : beta;
+    for (double& decay : decay_) decay = c.converges ? -std::abs(decay) : decay;
     const auto per_row = static_cast<int64_t>(decay_.size()) / rows;
     for (int64_t i = 0; i < static_cast<int64_t>(decay_.size()); ++i) {
       const int64_t position = i / per_row % c.positions;
@@ -178,6 +182,32 @@ TEST(LinearAttention, ADecayOfMinusInfinityForgetsAll) {
     }
   }
   ExpectLinearAttention({.rule = "gated", .positions = 6, .past = true, .dtype = DType::kFloat64, .resets = 2});
+}
+
+TEST(LinearAttention, ManyPositionsOfADeltaRuleAreALoop) {
+  for (const char* rule : {"delta", "gated_delta"}) {
+    for (const bool past : {false, true}) {
+      ExpectLinearAttention({.rule = rule, .positions = 40, .past = past, .converges = true});
+      ExpectLinearAttention({.rule = rule,
+                             .heads = 4,
+                             .positions = 40,
+                             .past = past,
+                             .decay_per_element = true,
+                             .one_beta = true,
+                             .erase = true,
+                             .scale = 0.3,
+                             .converges = true});
+    }
+  }
+  ExpectLinearAttention({.rule = "delta", .positions = 40, .dtype = DType::kFloat64, .converges = true});
+  ExpectLinearAttention({.rule = "gated_delta",
+                         .positions = 40,
+                         .past = true,
+                         .dtype = DType::kFloat16,
+                         .state = DType::kFloat32,
+                         .converges = true});
+  const LinearCase reset = {.rule = "gated_delta", .positions = 40, .past = true, .converges = true, .resets = 3};
+  ExpectLinearAttention(reset);
 }
 
 TEST(LinearAttention, TheDefaultRuleIsGatedDelta) {
