@@ -118,7 +118,7 @@ TEST(NewOperators, BitCastKeepsBitsOfAllWidths) {
   ExpectImported({"BitCast", {Tensor(DType::kUInt64, {2, 0}, {})}, to(11), 26}, {2, 0}, {});
   ExpectImported({"BitCast", {Floats({2}, {1, 2})}, to(1), 26}, {2}, {1, 2});
   for (const char* op : {"BitCast", "Cast"}) {
-    ExpectRefused({op, {Floats({1}, {1})}, {}, 26}, absl::StatusCode::kInvalidArgument, "element type is missing");
+    ExpectRefused({op, {Floats({1}, {1})}, {}, 26}, absl::StatusCode::kInvalidArgument, "is missing");
   }
 }
 

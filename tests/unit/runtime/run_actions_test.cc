@@ -131,7 +131,9 @@ TEST(RunActions, MemoryIsExchangedWithinAHome) {
   package::AssignHomes(program);
   ASSERT_TRUE(package::PlanArena(program).ok());
   EXPECT_EQ(ViewActions(ManifestWith(program), 2).text, "");
-  program.tensors[kNext].home = 1;
+  program.tensors.push_back(program.tensors[kNext]);
+  program.tensors.back().home = 1;
+  program.actions[5].source = static_cast<package::TensorId>(program.tensors.size() - 1);
   ASSERT_TRUE(package::PlanArena(program).ok());
   EXPECT_THAT(ViewActions(ManifestWith(program), 2).text, HasSubstr("action of the run 5 does not say what to do"));
 }

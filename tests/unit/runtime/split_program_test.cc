@@ -174,7 +174,7 @@ package::PackageProgram SplitLoop(const std::string& kernels) {
 std::vector<float> SplitLoopOutput() {
   std::vector<float> y = TinyInput();
   for (size_t i = 0; i < y.size(); ++i) {
-    for (int i = 0; i < 3; ++i) y[i] = 2 * (y[i] + kBias[i % kColumns]);
+    for (int round = 0; round < 3; ++round) y[i] = 2 * (y[i] + kBias[i % kColumns]);
     y[i] += kBias[i % kColumns];
   }
   return y;
