@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/control_groups.h"
+#include "base/signals_blocked.h"
 
 #ifdef __linux__
 #include <sched.h>
-#include <signal.h>
 #endif
 
 namespace hone {
@@ -66,29 +66,6 @@ std::vector<std::vector<int>> PlacesOf(size_t threads, const std::vector<CoreGro
   }
   return places;
 }
-
-// Blocks signals from construction to destruction, so that threads started in between inherit the blocked mask. Signals
-// that are sent to the process then reach the program's own threads, which may wait for them. Signals for faults of a
-// thread itself, and SIGPROF of profilers, stay unblocked.
-class SignalsBlocked {
-#ifdef __linux__
- public:
-  SignalsBlocked() {
-    sigset_t signals;
-    sigfillset(&signals);
-    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
-      sigdelset(&signals, own);
-    }
-    pthread_sigmask(SIG_BLOCK, &signals, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-#endif
-};
 
 // The CPU that the calling thread runs on; -1 if the system does not tell.
 int CurrentCpu() {

@@ -2,13 +2,13 @@
 #include "drivers/onnx_runtime.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <map>
 #include <mutex>
+
+#include "base/signals_blocked.h"
 
 namespace hone::drivers::onnx_runtime {
 namespace {
@@ -137,22 +137,6 @@ Error FindLibrary(std::shared_ptr<const Library>* library) {
   return {};
 }
 
-// Blocks all signals for its lifetime. Threads that start meanwhile inherit that.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 // Releases the values when it goes.
 struct Values {
   const Library& library;
@@ -208,7 +192,7 @@ Error Session::Open(std::span<const uint8_t> model, int threads, Session* sessio
   HONE_RETURN_IF_FAILED(FindLibrary(&made.library_));
   made.process_ = getpid();
   const Library& api = *made.library_;
-  const SignalsBlocked until_threads_are_made;
+  [[maybe_unused]] const SignalsBlocked until_threads_are_made;
   void* raw = nullptr;
   HONE_RETURN_IF_FAILED(api.Call<void**>(kCreateSessionOptions, "cannot load a model", &raw));
   const auto release = [&](void* options) { api.Release(kReleaseSessionOptions, options); };

@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "base/folder_path.h"
 #include "base/home_folder.h"
 #include "base/private_folder.h"
+#include "base/read_file.h"
 #include "base/status.h"
 #include "base/write_all.h"
 
@@ -71,11 +71,9 @@ absl::Status WriteFile(const std::filesystem::path& path, std::string_view text)
 }
 
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file) text << file.rdbuf();
-  if (file) return text.str();
-  const std::string what = fmt::format("cannot read {}: {}", path.string(), std::strerror(errno));
+  absl::StatusOr<std::string> text = ReadWholeFile(path.string());
+  if (text.ok()) return text;
+  const std::string what = fmt::format("cannot read {}: {}", path.string(), std::string(text.status().message()));
   return std::filesystem::exists(path) ? absl::UnavailableError(what) : absl::NotFoundError(what);
 }
 

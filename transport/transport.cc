@@ -7,13 +7,12 @@
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include <charconv>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "base/private_folder.h"
 #include "base/protocol_version.h"
+#include "base/read_file.h"
 #include "base/status.h"
 
 namespace hone {
@@ -49,13 +48,9 @@ constexpr size_t kConnectionBytesMax = size_t{2} << 30;
 constexpr unsigned kRereadSeconds = 5;  // how often a server looks whether its certificate was replaced
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  if (!file || bytes.str().empty()) {
-    return absl::InvalidArgumentError("cannot read the TLS file '" + path + "'; give an existing PEM file");
-  }
-  return bytes.str();
+  absl::StatusOr<std::string> bytes = ReadWholeFile(path);
+  if (bytes.ok()) return bytes;
+  return absl::InvalidArgumentError("cannot read the TLS file '" + path + "'; give an existing PEM file");
 }
 
 struct Pem {

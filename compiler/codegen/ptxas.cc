@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
+#include "base/read_file.h"
 #include "base/run_program.h"
 #include "base/temporary_folder.h"
 #include "compiler/codegen/backend.h"
@@ -45,14 +45,13 @@ std::optional<Assembled> AssemblePtx(const std::string& object, const target::Ta
   // Fails if this ptxas does not know the architecture.
   const absl::StatusOr<std::string> text = RunProgram({assembler, "-v", "-arch", target.cpu, source, "-o", made});
   if (!text.ok()) return std::nullopt;
-  std::ifstream file(made, std::ios::binary);
-  std::string machine_code{std::istreambuf_iterator<char>(file), {}};
-  if (machine_code.empty()) return std::nullopt;
+  absl::StatusOr<std::string> machine_code = ReadWholeFile(made);
+  if (!machine_code.ok()) return std::nullopt;
   return Assembled{{.registers = LargestBefore(*text, " registers"),
                     .shared_bytes = LargestBefore(*text, " bytes smem"),
                     .spill_bytes = std::max(LargestBefore(*text, " bytes spill stores"),
                                             LargestBefore(*text, " bytes spill loads"))},
-                   std::move(machine_code)};
+                   *std::move(machine_code)};
 }
 
 }  // namespace hone::codegen

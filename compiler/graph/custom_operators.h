@@ -3,7 +3,7 @@
 //
 // A file is one of two kinds. An ONNX model defines its local functions; its graph is not read. A text begins with the
 // word `operator` and gives each operator as a workload (docs/howto/define-an-operator.md). Not here: how a node gets
-// the meaning of its definition (onnx_import.cc, ops/expression.cc). Start with ReadOperators.
+// the meaning of its definition (import_node.cc, ops/expression.cc). Start with ReadOperators.
 #ifndef HONE_COMPILER_GRAPH_CUSTOM_OPERATORS_H_
 #define HONE_COMPILER_GRAPH_CUSTOM_OPERATORS_H_
 

@@ -14,6 +14,9 @@
 namespace hone::graph {
 namespace {
 
+// More positions of a delta rule are a loop. Fewer are unrolled, which compiles longer and runs faster.
+constexpr int64_t kUnrolledDeltaPositionsMax = 32;
+
 using RawValue = decltype(RawAttribute::value);
 using RawAttributes = std::map<std::string, RawValue>;
 
@@ -424,12 +427,112 @@ absl::StatusOr<AsLoop> SpellRecurrence(const RawNode& node, int64_t /*opset*/) {
   return result;
 }
 
+// --- LinearAttention with a delta rule (ops/linear_attention.cc), an iteration for each position.
+
+std::string InputOf(const RawNode& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : std::string(); }
+
+// The nodes of one iteration: "delta:state" becomes the state after position "delta:step". It computes in the type
+// `wide` of ONNX.
+class DeltaStep {
+ public:
+  DeltaStep(const RawNode& node, int64_t wide, RawWriter& w) : node_(node), wide_(wide), w_(w) {}
+
+  // Returns the state after the position.
+  std::string Write(int64_t kv_heads) {
+    std::string state = "delta:state";
+    if (!InputOf(node_, 4).empty())
+      state = w_.Op("Mul", {state, w_.Unsqueeze(w_.Op("Exp", {At(4, {0, kv_heads, -1})}), 3)});
+    const std::string key = At(1, {0, kv_heads, -1});
+    const std::string erased = InputOf(node_, 6).empty() ? key : w_.Op("Mul", {key, At(6, {0, kv_heads, -1})});
+    const std::string found = w_.Squeeze(w_.Op("MatMul", {w_.Unsqueeze(erased, 2), state}), 2);
+    const std::string error = w_.Op("Sub", {At(2, {0, kv_heads, -1}), found});
+    const std::string written = w_.Op("Mul", {At(5, {0, -1, 1}), error});
+    return w_.Op("Add", {state, w_.Op("MatMul", {w_.Unsqueeze(key, 3), w_.Unsqueeze(written, 2)})});
+  }
+  // The input at this position, in this shape.
+  std::string At(size_t input, std::vector<int64_t> shape) {
+    const std::string row = w_.Op("Gather", {node_.inputs[input], "delta:step"}, {{"axis", int64_t{1}}});
+    return w_.Op("Reshape", {w_.Op("Cast", {row}, {{"to", wide_}}), w_.Ints(std::move(shape))});
+  }
+
+ private:
+  const RawNode& node_;
+  const int64_t wide_;
+  RawWriter& w_;
+};
+
+// The state before the first position, if the node has no past state.
+std::string NoState(const RawNode& node, int64_t heads, int64_t kv_heads, RawWriter& w) {
+  const std::string batch = w.Extent(node.inputs[0], 0);
+  const std::string key_size = w.Op("Div", {w.Extent(node.inputs[0], 2), w.Int(heads)});
+  const std::string value_size = w.Op("Div", {w.Extent(node.inputs[2], 2), w.Int(kv_heads)});
+  const std::string shape =
+      w.Op("Concat", {w.Unsqueeze(batch, 0), w.Ints({kv_heads}), w.Unsqueeze(key_size, 0), w.Unsqueeze(value_size, 0)},
+           {{"axis", int64_t{0}}});
+  return w.Op("ConstantOfShape", {shape});
+}
+
+// 1 / scale.
+std::string Divisor(const RawNode& node, int64_t heads, int64_t wide, RawWriter& w) {
+  const auto* scale = FindAttribute<double>(node, "scale");
+  if (scale != nullptr && *scale != 0) {
+    return w.Op("Cast", {w.Op("Constant", {}, {{"value_float", 1 / *scale}})}, {{"to", wide}});
+  }
+  const std::string key_size = w.Op("Div", {w.Extent(node.inputs[0], 2), w.Int(heads)});
+  return w.Op("Sqrt", {w.Op("Cast", {key_size}, {{"to", wide}})});
+}
+
+template <int64_t wide>
+absl::StatusOr<AsLoop> SpellDeltaRule(const RawNode& node, int64_t /*opset*/) {
+  const int64_t heads = IntOf(node, "q_num_heads", 0), kv_heads = IntOf(node, "kv_num_heads", 0);
+  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("q_num_heads ({}) must be a multiple of kv_num_heads ({})", heads, kv_heads));
+  }
+  RawWriter before("delta:"), inside("delta:body:"), after("delta:after:");
+  const std::string past = InputOf(node, 3);
+  const std::string first = past.empty() ? NoState(node, heads, kv_heads, before) : past;
+  const std::string divisor = Divisor(node, heads, wide, before);
+  RawGraph body;
+  body.inputs = {{.name = "delta:step"}, {.name = "delta:goes_on"}, {.name = "delta:state"}};
+  DeltaStep step(node, wide, inside);
+  const std::string state = step.Write(kv_heads);
+  const std::string read = inside.Op("MatMul", {step.At(0, {0, kv_heads, heads / kv_heads, -1}), state});
+  const std::string row = inside.Op("Reshape", {inside.Op("Div", {read, divisor}), inside.Ints({0, -1})});
+  body.outputs = {"delta:goes_on", state, inside.Op("CastLike", {row, node.inputs[0]})};
+  body.nodes = inside.Take();
+  RawNode loop = MakeLoop(node, before.Extent(node.inputs[0], 1), "", std::move(body));
+  loop.inputs.push_back(before.Op("Cast", {first}, {{"to", wide}}));
+  loop.outputs = {"delta:present", "delta:rows"};
+  AsLoop result = {.nodes = before.Take(), .axes = {1, 0}, .reversed = {false, false}};
+  result.nodes.push_back(std::move(loop));
+  result.outputs = {"delta:rows", after.Op("CastLike", {"delta:present", past.empty() ? node.inputs[0] : past})};
+  for (RawNode& last : after.Take()) result.nodes.push_back(std::move(last));
+  result.outputs.resize(node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) result.outputs[i].clear();
+  }
+  return result;
+}
+
+// Null if the operator's own function takes it: other rules, a few positions, and forms that it refuses.
+SpellAsLoop FindDeltaRule(const RawNode& node, const TensorType* first) {
+  const auto* rule = FindAttribute<std::string>(node, "update_rule");
+  const bool gated = rule == nullptr || *rule == "gated_delta";
+  if ((!gated && *rule != "delta") || first == nullptr || first->shape.size() != 3) return nullptr;
+  if (first->shape[1].IsFixed() && first->shape[1].value() <= kUnrolledDeltaPositionsMax) return nullptr;
+  if (gated == InputOf(node, 4).empty() || InputOf(node, 5).empty()) return nullptr;
+  if (first->dtype == ir::DType::kFloat64) return SpellDeltaRule<11>;
+  return SpellDeltaRule<1>;
+}
+
 }  // namespace
 
 SpellAsLoop FindAsLoop(const RawNode& node, const TensorType* first) {
   if (!node.domain.empty()) return nullptr;
   if (node.op == "Scan") return SpellScan;
   if (node.op == "NonMaxSuppression") return SpellNonMaxSuppression;
+  if (node.op == "LinearAttention") return FindDeltaRule(node, first);
   const size_t time_axis = IntOf(node, "layout", 0) != 0 ? 1 : 0;
   const bool is_open = HasRecurrence(node) && first != nullptr && first->shape.size() == 3 &&
                        !first->shape[time_axis].IsFixed() && node.inputs.size() > kRecurrent;

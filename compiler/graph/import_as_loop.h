@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that an import (onnx_import.cc) spells out as nodes of ONNX with a Loop: Scan, NonMaxSuppression, and
-// recurrences whose number of steps is open.
+// Operators that an import (importer.h) spells out as nodes of ONNX with a Loop: Scan, NonMaxSuppression, and
+// recurrences whose number of steps is open or large.
 //
 // The nodes take the place of the operator in a scope of their own, inside which all names of the scope outside are
 // visible. They are written as they would stand in a file. Start with FindAsLoop.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an import (onnx_import.cc) makes of If, Loop and Scan whose course a run decides: the nodes of control_flow.h.
+// What an import (importer.h) makes of If, Loop and Scan whose course a run decides: the nodes of control_flow.h.
 //
 // The importer imports the bodies. Here is what is done with them: the branches of an If get the same inputs, and the
 // states of a loop get shapes that hold for all steps.

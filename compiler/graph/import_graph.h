@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph while an import makes it (onnx_import.cc). Operators are added one by one, and what is known at once, such as
+// A graph while an import makes it (importer.h). Operators are added one by one, and what is known at once, such as
 // arithmetic on shapes, is computed and leaves no node. Large constants are computed only if a shape needs them.
 //
 // The model is one such graph, and each graph inside a node of control flow is another. Start with AddOperator.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs and outputs of a model during its import (onnx_import.cc). Inputs get their types and values, and what is
+// The inputs and outputs of a model during its import (importer.h). Inputs get their types and values, and what is
 // no plain tensor in the file becomes tensors: sequences, optional values, elements of small types.
 //
 // Not here: which shapes and values the options give (bind_inputs.h). Start with AddInputs.

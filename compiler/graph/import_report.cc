@@ -29,6 +29,12 @@ std::string_view NameOf(ProblemKind kind) {
   return "";
 }
 
+std::string_view AdviceOnOperator(std::string_view domain, std::string_view op) {
+  if (domain.empty() && op == "ImageDecoder") return "decode images before the model, and make their pixels its input";
+  if (domain == "ai.onnx.preview.training" && op == "Gradient") return "remove it, and export the model for inference";
+  return "";
+}
+
 std::string_view AdviceOn(ProblemKind kind) {
   switch (kind) {
     case ProblemKind::kOperator:
@@ -54,6 +60,7 @@ std::string_view AdviceOn(ProblemKind kind) {
 bool MayFallBack(const ImportProblem& problem) {
   switch (problem.kind) {
     case ProblemKind::kOperator:
+      return problem.place >= 0 && AdviceOnOperator(problem.domain, problem.op).empty();
     case ProblemKind::kControlFlow:
     case ProblemKind::kUnknownValue:
     case ProblemKind::kUnsupported:

@@ -24,6 +24,10 @@ enum class ProblemKind : uint8_t {
   kUnsupported,   // valid, but Hone does not support it: an element type, an attribute's value, ...
 };
 
+// What to do about an operator of the standard that neither a file of operators can define nor ONNX Runtime computes;
+// "" for all other operators.
+std::string_view AdviceOnOperator(std::string_view domain, std::string_view op);
+
 // The kind as one word for tables and JSON, and a sentence that says what the user can do about it.
 std::string_view NameOf(ProblemKind kind);
 std::string_view AdviceOn(ProblemKind kind);

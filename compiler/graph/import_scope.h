@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What names and nodes mean at one point of an import (onnx_import.cc): in the model, in a function, or in a branch.
+// What names and nodes mean at one point of an import (importer.h): in the model, in a function, or in a branch.
 #ifndef HONE_COMPILER_GRAPH_IMPORT_SCOPE_H_
 #define HONE_COMPILER_GRAPH_IMPORT_SCOPE_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences and optional values of an import (onnx_import.cc). A graph has only tensors: a sequence is a list of its
+// Sequences and optional values of an import (importer.h). A graph has only tensors: a sequence is a list of its
 // values that the import keeps, and the operators on sequences leave few nodes or none.
 //
 // In place of a ValueId, a sequence has a number below kAbsent. A present optional value is its content. The number of

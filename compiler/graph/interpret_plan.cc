@@ -46,11 +46,11 @@ class Interpreter {
   }
 
   absl::Status Run() {
-    size_t step = 0, call = 0;
-    while (call < plan_.calls.size() || step < plan_.steps.size()) {
-      if (step < plan_.steps.size() && plan_.steps[step].call == static_cast<int>(call)) {
-        HONE_ASSIGN_OR_RETURN(step, Do(step));
-        if (jumped_) call = static_cast<size_t>(plan_.steps[step].call);
+    size_t action = 0, call = 0;
+    while (call < plan_.calls.size() || action < plan_.actions.size()) {
+      if (action < plan_.actions.size() && plan_.actions[action].call == static_cast<int>(call)) {
+        HONE_ASSIGN_OR_RETURN(action, Do(action));
+        if (jumped_) call = static_cast<size_t>(plan_.actions[action].call);
       } else {
         HONE_RETURN_IF_ERROR(Call(plan_.calls[call++]));
       }
@@ -96,39 +96,40 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  // Does a step and returns the number of the next one.
+  // Does an action and returns the number of the next one.
   absl::StatusOr<size_t> Do(size_t number) {
-    const PlanStep& step = plan_.steps[number];
-    jumped_ = step.kind == StepKind::kJump || (step.kind == StepKind::kJumpIfZero && ValueOf(step.value) == 0);
-    if (jumped_) return static_cast<size_t>(step.destination);
-    switch (step.kind) {
-      case StepKind::kReadSize: {
-        const ir::DType dtype = plan_.tensors[step.source].type.dtype;
+    const PlanAction& action = plan_.actions[number];
+    jumped_ =
+        action.kind == ActionKind::kJump || (action.kind == ActionKind::kJumpIfZero && ValueOf(action.value) == 0);
+    if (jumped_) return static_cast<size_t>(action.destination);
+    switch (action.kind) {
+      case ActionKind::kReadSize: {
+        const ir::DType dtype = plan_.tensors[action.source].type.dtype;
         HONE_RETURN_IF_ERROR(
-            SetSize(step.size, static_cast<int64_t>(ir::ElementAsDouble(dtype, BytesOf(step.source).data()))));
+            SetSize(action.size, static_cast<int64_t>(ir::ElementAsDouble(dtype, BytesOf(action.source).data()))));
         break;
       }
-      case StepKind::kSetSize:
-        HONE_RETURN_IF_ERROR(SetSize(step.size, ValueOf(step.value)));
+      case ActionKind::kSetSize:
+        HONE_RETURN_IF_ERROR(SetSize(action.size, ValueOf(action.value)));
         break;
-      case StepKind::kCopy:
-        BytesOf(step.target) = ir::Bytes(BytesOf(step.source));
+      case ActionKind::kCopy:
+        BytesOf(action.target) = ir::Bytes(BytesOf(action.source));
         break;
-      case StepKind::kCopyRow: {
-        const ir::Bytes& row = BytesOf(step.source);
-        ir::Bytes& rows = BytesOf(step.target);
-        rows.resize(static_cast<size_t>(ValueOf(step.value)) * row.size());
+      case ActionKind::kCopyRow: {
+        const ir::Bytes& row = BytesOf(action.source);
+        ir::Bytes& rows = BytesOf(action.target);
+        rows.resize(static_cast<size_t>(ValueOf(action.value)) * row.size());
         rows.insert(rows.end(), row.begin(), row.end());
         break;
       }
-      case StepKind::kRequire:
-        if (ValueOf(step.value) == 0) break;
+      case ActionKind::kRequire:
+        if (ValueOf(action.value) == 0) break;
         return absl::InvalidArgumentError(
             fmt::format("a dimension of '{}' is larger by {} than that of a tensor which "
                         "it is used with",
-                        plan_.tensors[step.source].name, ValueOf(step.value)));
-      case StepKind::kSwap:
-        std::swap(BytesOf(step.source), BytesOf(step.target));
+                        plan_.tensors[action.source].name, ValueOf(action.value)));
+      case ActionKind::kSwap:
+        std::swap(BytesOf(action.source), BytesOf(action.target));
         break;
       default:
         break;
@@ -149,7 +150,7 @@ class Interpreter {
   const Plan& plan_;
   std::vector<ir::Bytes> bytes_;  // per tensor without alias_of
   SizeNumbers sizes_;
-  bool jumped_ = false;  // whether the last step was a jump that was taken
+  bool jumped_ = false;  // whether the last action was a jump that was taken
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which the nodes of a graph or function body are imported, and which of them are needed at all.
 //
-// Not here: what a node means (onnx_import.cc). Start with ResolveDuplicates, then OrderNodes.
+// Not here: what a node means (importer.h). Start with ResolveDuplicates, then OrderNodes.
 #ifndef HONE_COMPILER_GRAPH_NODE_ORDER_H_
 #define HONE_COMPILER_GRAPH_NODE_ORDER_H_
 

@@ -32,7 +32,8 @@ absl::Status Damaged() { return absl::InvalidArgumentError("the file is damaged,
 
 absl::StatusOr<ir::DType> ToDType(int onnx_type) {
   using T = onnx::TensorProto;
-  if (onnx_type == T::STRING) return absl::UnimplementedError("string tensors are not supported");
+  if (onnx_type == T::STRING)
+    return absl::UnimplementedError("string tensors are not supported; turn strings into numbers before the model");
   if (onnx_type == T::UNDEFINED) return absl::InvalidArgumentError("the element type is missing");
   const absl::StatusOr<ir::DType> dtype = FromOnnxType(onnx_type);
   if (dtype.ok()) return dtype;

@@ -120,21 +120,23 @@ class PlanBuilder {
 
   // --- Control flow.
 
-  // Appends a step before the next call, and returns its number.
-  int Step(PlanStep step) {
-    step.call = static_cast<int>(plan_.calls.size());
-    plan_.steps.push_back(std::move(step));
-    return static_cast<int>(plan_.steps.size()) - 1;
+  // Appends an action before the next call, and returns its number.
+  int AddAction(PlanAction action) {
+    action.call = static_cast<int>(plan_.calls.size());
+    plan_.actions.push_back(std::move(action));
+    return static_cast<int>(plan_.actions.size()) - 1;
   }
-  void Copy(TensorId source, TensorId target) { Step({.kind = StepKind::kCopy, .source = source, .target = target}); }
+  void Copy(TensorId source, TensorId target) {
+    AddAction({.kind = ActionKind::kCopy, .source = source, .target = target});
+  }
   void SetSize(const std::string& size, const ir::Size& value) {
-    Step({.kind = StepKind::kSetSize, .size = size, .value = value});
+    AddAction({.kind = ActionKind::kSetSize, .size = size, .value = value});
   }
   void ReadSize(const std::string& size, TensorId source) {
-    Step({.kind = StepKind::kReadSize, .size = size, .source = source});
+    AddAction({.kind = ActionKind::kReadSize, .size = size, .source = source});
   }
-  // Lets a jump lead to the next step that is appended, which is a label.
-  void JumpHere(int jump) { plan_.steps[jump].destination = Step({.kind = StepKind::kLabel}); }
+  // Lets a jump lead to the next action that is appended, which is a label.
+  void JumpHere(int jump) { plan_.actions[jump].destination = AddAction({.kind = ActionKind::kLabel}); }
 
   // An open size of the plan alone: a condition or a counter.
   ir::OpenSize NewSize(const Node& node, std::string_view what, int64_t max) {
@@ -174,7 +176,7 @@ class PlanBuilder {
     const TensorId from = TensorOf(node.inputs[0]), to = TensorOf(node.outputs[0]);
     const ir::Shape made = plan_.tensors[from].type.shape, wanted = plan_.tensors[to].type.shape;
     for (size_t d = 0; d < made.size(); ++d) {
-      if (made[d] != wanted[d]) Step({.kind = StepKind::kRequire, .value = made[d] - wanted[d], .source = from});
+      if (made[d] != wanted[d]) AddAction({.kind = ActionKind::kRequire, .value = made[d] - wanted[d], .source = from});
     }
     plan_.tensors[to].alias_of = Root(from);
     return absl::OkStatus();
@@ -200,9 +202,9 @@ class PlanBuilder {
     const ir::OpenSize condition = NewSize(node, "condition", 1);
     ReadSize(condition.name, TensorOf(node.inputs[0]));
     const std::vector<TensorId> captures = TensorsOf(node, 1);
-    const int skip = Step({.kind = StepKind::kJumpIfZero, .value = ir::Size::Open(condition)});
+    const int skip = AddAction({.kind = ActionKind::kJumpIfZero, .value = ir::Size::Open(condition)});
     HONE_RETURN_IF_ERROR(AddBranch(node, BodyOf(node, "then"), captures));
-    const int done = Step({.kind = StepKind::kJump});
+    const int done = AddAction({.kind = ActionKind::kJump});
     JumpHere(skip);
     HONE_RETURN_IF_ERROR(AddBranch(node, BodyOf(node, "else"), captures));
     JumpHere(done);
@@ -210,7 +212,7 @@ class PlanBuilder {
   }
 
   absl::Status AddBranch(const Node& node, const Graph& branch, const std::vector<TensorId>& captures) {
-    const size_t calls = plan_.calls.size(), steps = plan_.steps.size();
+    const size_t calls = plan_.calls.size(), actions = plan_.actions.size();
     const auto tensors = static_cast<TensorId>(plan_.tensors.size());
     HONE_ASSIGN_OR_RETURN(const std::vector<TensorId> made, AddBody(branch, captures));
     for (size_t i = 0; i < made.size(); ++i) {
@@ -227,7 +229,7 @@ class PlanBuilder {
       const TensorId output = TensorOf(node.outputs[i]);
       const bool is_own = made[i] >= tensors && IsComputed(made[i]) && plan_.tensors[made[i]].type == type;
       if (is_own && std::count(made.begin(), made.end(), made[i]) == 1) {
-        Rename(made[i], output, calls, steps);
+        Rename(made[i], output, calls, actions);
       } else {
         Copy(made[i], output);
       }
@@ -241,13 +243,13 @@ class PlanBuilder {
     return tensor.data == nullptr && tensor.alias_of < 0 && !building_.swapped.contains(id);
   }
 
-  // Lets the calls and steps from these numbers on use `to` in place of `from`, which nothing before them uses.
-  void Rename(TensorId from, TensorId to, size_t calls, size_t steps) {
+  // Lets the calls and actions from these numbers on use `to` in place of `from`, which nothing before them uses.
+  void Rename(TensorId from, TensorId to, size_t calls, size_t actions) {
     const auto rename = [&](TensorId& id) { id = id == from ? to : id; };
     for (size_t i = calls; i < plan_.calls.size(); ++i) std::ranges::for_each(plan_.calls[i].arguments, rename);
-    for (size_t i = steps; i < plan_.steps.size(); ++i) {
-      rename(plan_.steps[i].source);
-      rename(plan_.steps[i].target);
+    for (size_t i = actions; i < plan_.actions.size(); ++i) {
+      rename(plan_.actions[i].source);
+      rename(plan_.actions[i].target);
     }
     for (PlanTensor& tensor : plan_.tensors) rename(tensor.alias_of);
   }
@@ -270,25 +272,25 @@ class PlanBuilder {
     const ir::OpenSize step{counter, 0, steps_max};
     Declare(step);
     SetSize(counter, 0);
-    const int begin = Step({.kind = StepKind::kLabel});
-    const int ended = Step({.kind = StepKind::kJumpIfZero, .value = limit - ir::Size::Open(step)});
-    const int stopped = Step({.kind = StepKind::kJumpIfZero, .value = ir::Size::Open(goes_on)});
+    const int begin = AddAction({.kind = ActionKind::kLabel});
+    const int ended = AddAction({.kind = ActionKind::kJumpIfZero, .value = limit - ir::Size::Open(step)});
+    const int stopped = AddAction({.kind = ActionKind::kJumpIfZero, .value = ir::Size::Open(goes_on)});
     const auto tensors = static_cast<TensorId>(plan_.tensors.size());
     HONE_ASSIGN_OR_RETURN(const std::vector<TensorId> made, AddBody(body, inputs));
     for (size_t i = states; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kAbsent) continue;
-      Step({.kind = StepKind::kCopyRow,
-            .value = ir::Size::Open(step),
-            .source = made[1 + i],
-            .target = TensorOf(node.outputs[i])});
+      AddAction({.kind = ActionKind::kCopyRow,
+                 .value = ir::Size::Open(step),
+                 .source = made[1 + i],
+                 .target = TensorOf(node.outputs[i])});
     }
     if (!IsTrue(body.values[body.outputs[0]])) ReadSize(goes_on.name, made[0]);
     NextStates({inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(states)}, made, tensors);
     NextSizes(node, body, states);
     SetSize(counter, ir::Size::Open(step) + ir::Size(1));
-    Step({.kind = StepKind::kJump, .destination = begin});
+    AddAction({.kind = ActionKind::kJump, .destination = begin});
     JumpHere(ended);
-    plan_.steps[stopped].destination = plan_.steps[ended].destination;
+    plan_.actions[stopped].destination = plan_.actions[ended].destination;
     if (const std::string done = StringAttribute(node, "steps", ""); !done.empty()) {
       SetSize(done, ir::Size::Open(step));
     }
@@ -345,7 +347,7 @@ class PlanBuilder {
       const bool fits = ByteSize(plan_.tensors[next[i]].type) == ByteSize(plan_.tensors[states[i]].type);
       if (next[i] >= first && plan_.tensors[next[i]].data == nullptr && fits) {
         building_.swapped.insert(next[i]);
-        Step({.kind = StepKind::kSwap, .source = next[i], .target = states[i]});
+        AddAction({.kind = ActionKind::kSwap, .source = next[i], .target = states[i]});
       } else {
         Copy(next[i], states[i]);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of a model: a list of kernel calls on tensors, and of steps between them that decide how the run goes on. It
-// is the result of import, passes and fusion.
+// The plan of a model: a list of kernel calls on tensors, and of actions between them that decide how the run goes on.
+// It is the result of import, passes and fusion.
 //
 // `hone tune` makes a plan for its workloads; `hone compile` makes one for its calls and tensors as well. Start with
 // BuildPlan.
@@ -45,11 +45,11 @@ struct PlanForeign {
   size_t inputs = 0, outputs = 0;  // of the model, in its order: the arguments of the call
 };
 
-enum class StepKind : uint8_t {
+enum class ActionKind : uint8_t {
   kLabel,       // nothing; a place to jump to
   kReadSize,    // `size` gets the value of `source`, one element of type bool, i32 or i64
   kSetSize,     // `size` gets `value`
-  kJump,        // the run goes on with step number `destination`
+  kJump,        // the run goes on with action number `destination`
   kJumpIfZero,  // the same, if `value` is 0
   kCopy,        // `target` gets the elements of `source`
   kCopyRow,     // row number `value` of `target` gets the elements of `source`
@@ -57,10 +57,10 @@ enum class StepKind : uint8_t {
   kSwap,     // `source` and `target`, of equal size in memory, exchange their memory
 };
 
-// What a run does between two calls. Sizes that a step gives a value have none before.
-struct PlanStep {
-  StepKind kind = StepKind::kLabel;
-  int call = 0;  // the step comes before this call, after the steps before it; the number of calls: after the last
+// What a run does between two calls. Sizes that an action gives a value have none before.
+struct PlanAction {
+  ActionKind kind = ActionKind::kLabel;
+  int call = 0;  // the action comes before this call, after the actions before it; the number of calls: after the last
   std::string size = {};
   ir::Size value = {};
   TensorId source = -1, target = -1;
@@ -77,14 +77,14 @@ struct PlanUpdate {
 };
 
 struct Plan {
-  std::vector<ir::OpenSize> sizes;  // the open sizes that tensors' shapes and steps use
+  std::vector<ir::OpenSize> sizes;  // the open sizes that tensors' shapes and actions use
   std::vector<PlanTensor> tensors;
   std::vector<TensorId> inputs,
       outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
   std::vector<ir::Workload> workloads;  // canonical; all digests differ
   std::vector<PlanForeign> foreign;     // each has one call
-  std::vector<PlanCall> calls;          // in execution order, unless a step jumps
-  std::vector<PlanStep> steps;          // by ascending call
+  std::vector<PlanCall> calls;          // in execution order, unless an action jumps
+  std::vector<PlanAction> actions;      // by ascending call
   std::vector<PlanUpdate> updates;      // by ascending call
   std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
 };

@@ -108,16 +108,12 @@ PackageUnit UnitOf(const KernelOptions& options, int number, std::span<const Com
   return unit;
 }
 
-// The steps of a plan need all tensors in one memory; units of CPUs share theirs. Foreign parts need that of a CPU.
+// Foreign parts need the memory of a CPU.
 absl::Status CheckMemory(const graph::Plan& plan, const PackageProgram& program) {
   const bool has_lanes =
       std::ranges::any_of(program.units, [](const PackageUnit& unit) { return FindCodeKind(unit.kind)->has_lanes; });
-  if (!has_lanes) return absl::OkStatus();
-  if (!plan.foreign.empty()) return graph::ForeignNeedsCpu(plan.foreign.front().name);
-  if (plan.steps.empty() || program.units.size() == 1) return absl::OkStatus();
-  return absl::UnimplementedError(
-      "the model has control flow that depends on data (If, Loop, Scan, or a size that a run computes), which works on "
-      "one device only; compile it for one target, such as 'cpu'");
+  if (!has_lanes || plan.foreign.empty()) return absl::OkStatus();
+  return graph::ForeignNeedsCpu(plan.foreign.front().name);
 }
 
 // The numbers of the units that compute a kernel, in order. A program without kernels has unit 0 alone.

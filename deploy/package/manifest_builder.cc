@@ -59,7 +59,7 @@ class ManifestBuilder {
     }
     HONE_RETURN_IF_ERROR(AddSizes());
     AddCalls();
-    AddSteps();
+    AddActions();
     for (const PackageBorder& border : program_.borders)
       borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
@@ -92,8 +92,8 @@ class ManifestBuilder {
       header_.extents = Table(extents_);
       header_.size_arguments = Table(size_arguments_);
     }
-    if (version_ >= kStepsFormatVersion) {
-      header_.steps = Table(steps_);
+    if (version_ >= kActionsFormatVersion) {
+      header_.actions = Table(actions_);
       header_.updates = Table(updates_);
     }
     std::memcpy(section_.data(), &header_, header_bytes_);
@@ -143,12 +143,12 @@ class ManifestBuilder {
     return absl::OkStatus();
   }
 
-  // Every open size must be set by a step, or be a dimension of an input, or a dimension divided by a number.
+  // Every open size must be set by an action, or be a dimension of an input, or a dimension divided by a number.
   absl::Status AddSizes() {
-    std::set<std::string> set_by_steps;
-    for (const PackageStep& step : program_.steps) set_by_steps.insert(step.size);
+    std::set<std::string> set_by_actions;
+    for (const PackageAction& action : program_.actions) set_by_actions.insert(action.size);
     for (const ir::OpenSize& size : program_.sizes) {
-      if (set_by_steps.contains(size.name)) {
+      if (set_by_actions.contains(size.name)) {
         sizes_.push_back({Text(size.name), size.min, size.max, 1, kNoTensor, 0});
         continue;
       }
@@ -180,42 +180,42 @@ class ManifestBuilder {
     }
   }
 
-  void AddSteps() {
-    for (const PackageStep& step : program_.steps) {
-      const auto size = std::ranges::find(program_.sizes, step.size, &ir::OpenSize::name);
+  void AddActions() {
+    for (const PackageAction& action : program_.actions) {
+      const auto size = std::ranges::find(program_.sizes, action.size, &ir::OpenSize::name);
       const auto number = static_cast<uint32_t>(size - program_.sizes.begin());
-      StepEntry entry = {.op = step.op, .call = step.call, .a = 0, .b = 0, .c = 0, .reserved = 0};
-      switch (step.op) {
-        case StepOp::kLabel:
+      ActionEntry entry = {.op = action.op, .call = action.call, .a = 0, .b = 0, .c = 0, .reserved = 0};
+      switch (action.op) {
+        case ActionOp::kLabel:
           break;
-        case StepOp::kReadSize:
+        case ActionOp::kReadSize:
           entry.a = number;
-          entry.b = step.source;
+          entry.b = action.source;
           break;
-        case StepOp::kSetSize:
+        case ActionOp::kSetSize:
           entry.a = number;
-          entry.b = size_numbers_.Of(step.value);
+          entry.b = size_numbers_.Of(action.value);
           break;
-        case StepOp::kJumpIfZero:
-          entry.a = size_numbers_.Of(step.value);
+        case ActionOp::kJumpIfZero:
+          entry.a = size_numbers_.Of(action.value);
           [[fallthrough]];
-        case StepOp::kJump:
-          entry.c = step.destination;
+        case ActionOp::kJump:
+          entry.c = action.destination;
           break;
-        case StepOp::kRequire:
-          entry.a = size_numbers_.Of(step.value);
-          entry.b = step.source;
+        case ActionOp::kRequire:
+          entry.a = size_numbers_.Of(action.value);
+          entry.b = action.source;
           break;
-        case StepOp::kCopyRow:
-          entry.c = size_numbers_.Of(step.value);
+        case ActionOp::kCopyRow:
+          entry.c = size_numbers_.Of(action.value);
           [[fallthrough]];
-        case StepOp::kCopy:
-        case StepOp::kSwap:
-          entry.a = step.target;
-          entry.b = step.source;
+        case ActionOp::kCopy:
+        case ActionOp::kSwap:
+          entry.a = action.target;
+          entry.b = action.source;
           break;
       }
-      steps_.push_back(entry);
+      actions_.push_back(entry);
     }
   }
 
@@ -257,7 +257,7 @@ class ManifestBuilder {
   ir::SizeNumbers size_numbers_;
   std::vector<SizeEntry> sizes_;
   std::vector<uint32_t> extents_, size_arguments_;
-  std::vector<StepEntry> steps_;
+  std::vector<ActionEntry> actions_;
   std::vector<char> strings_;
   std::map<std::string, size_t> texts_;  // offset in strings_ by text
 };

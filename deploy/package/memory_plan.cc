@@ -17,7 +17,7 @@ namespace {
 
 bool Overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-// Finds the lifetime of every tensor, in moments: the calls and steps of the program in order. It is empty (first >
+// Finds the lifetime of every tensor, in moments: the calls and actions of the program in order. It is empty (first >
 // last) for a tensor that nothing uses, and for all tensors that are not intermediates.
 class Lifetimes {
  public:
@@ -31,9 +31,10 @@ class Lifetimes {
 
   absl::Status Find() {
     auto border = program_.borders.begin();
-    auto step = program_.steps.begin();
+    auto action = program_.actions.begin();
     for (size_t index = 0; index < program_.calls.size(); ++index) {
-      for (; step != program_.steps.end() && step->call <= index; ++step) HONE_RETURN_IF_ERROR(TouchStep(*step));
+      for (; action != program_.actions.end() && action->call <= index; ++action)
+        HONE_RETURN_IF_ERROR(TouchAction(*action));
       const PackageCall& call = program_.calls[index];
       HONE_RETURN_IF_ERROR(CheckCall(call, index));
       for (; border != program_.borders.end() && border->call <= index; ++border) {
@@ -47,7 +48,7 @@ class Lifetimes {
       }
       of_call_.push_back(now_++);
     }
-    for (; step != program_.steps.end(); ++step) HONE_RETURN_IF_ERROR(TouchStep(*step));
+    for (; action != program_.actions.end(); ++action) HONE_RETURN_IF_ERROR(TouchAction(*action));
     for (const PackageCopy& copy : program_.copies) HONE_RETURN_IF_ERROR(Touch(copy.source, false));
     for (bool changes = true; changes;) {
       changes = ShareSwapped();
@@ -71,12 +72,12 @@ class Lifetimes {
                                                   kernel.name, call.arguments.size(), kernel.argument_count()));
   }
 
-  absl::Status TouchStep(const PackageStep& step) {
-    if (step.source != kNoTensor) HONE_RETURN_IF_ERROR(Touch(step.source, step.op == StepOp::kSwap));
-    if (step.target != kNoTensor) HONE_RETURN_IF_ERROR(Touch(step.target, true));
-    of_step_.push_back(now_);
-    if (step.op == StepOp::kJump && step.destination < of_step_.size() - 1) {
-      loops_.emplace_back(of_step_[step.destination], now_);
+  absl::Status TouchAction(const PackageAction& action) {
+    if (action.source != kNoTensor) HONE_RETURN_IF_ERROR(Touch(action.source, action.op == ActionOp::kSwap));
+    if (action.target != kNoTensor) HONE_RETURN_IF_ERROR(Touch(action.target, true));
+    of_action_.push_back(now_);
+    if (action.op == ActionOp::kJump && action.destination < of_action_.size() - 1) {
+      loops_.emplace_back(of_action_[action.destination], now_);
     }
     ++now_;
     return absl::OkStatus();
@@ -90,7 +91,7 @@ class Lifetimes {
     if (lifetime.last < 0) {
       if (!written) {
         return absl::InvalidArgumentError(fmt::format(
-            "tensor {} '{}' is used at step {} before any call has written it", id, program_.tensors[id].name, now_));
+            "tensor {} '{}' is used at moment {} before any call has written it", id, program_.tensors[id].name, now_));
       }
       lifetime.first = now_;
     }
@@ -117,9 +118,9 @@ class Lifetimes {
   // whether a lifetime has changed.
   bool ShareSwapped() {
     bool changes = false;
-    for (const PackageStep& step : program_.steps) {
-      if (step.op != StepOp::kSwap) continue;
-      Lifetime &a = of_tensor_[step.source], &b = of_tensor_[step.target];
+    for (const PackageAction& action : program_.actions) {
+      if (action.op != ActionOp::kSwap) continue;
+      Lifetime &a = of_tensor_[action.source], &b = of_tensor_[action.target];
       if (a.first == b.first && a.last == b.last) continue;
       a.first = b.first = std::min(a.first, b.first);
       a.last = b.last = std::max(a.last, b.last);
@@ -130,7 +131,7 @@ class Lifetimes {
 
   const PackageProgram& program_;
   std::vector<Lifetime> of_tensor_;
-  std::vector<int64_t> of_call_, of_step_;          // moments
+  std::vector<int64_t> of_call_, of_action_;        // moments
   std::vector<std::pair<int64_t, int64_t>> loops_;  // first and last moment
   int64_t now_ = 0;
 };
@@ -142,7 +143,7 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment) {
   plan.offsets.assign(lifetimes.size(), 0);
   std::vector<size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Buffers of equal size are ordered by their first step, then by index: the plan depends on the model only.
+  // Buffers of equal size are ordered by their first moment, then by index: the plan depends on the model only.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (lifetimes[a].bytes != lifetimes[b].bytes) return lifetimes[a].bytes > lifetimes[b].bytes;
     return lifetimes[a].first < lifetimes[b].first;
@@ -167,13 +168,13 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment) {
 }
 
 uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment) {
-  std::map<int64_t, int64_t> change;  // by step: by how much the bytes alive change there
+  std::map<int64_t, int64_t> change;  // by moment: by how much the bytes alive change there
   for (const Lifetime& lifetime : lifetimes) {
     change[lifetime.first] += static_cast<int64_t>(AlignUp(lifetime.bytes, alignment));
     change[lifetime.last + 1] -= static_cast<int64_t>(AlignUp(lifetime.bytes, alignment));
   }
   int64_t alive = 0, peak = 0;
-  for (const auto& [step, bytes] : change) {
+  for (const auto& [moment, bytes] : change) {
     alive += bytes;
     peak = std::max(peak, alive);
   }
@@ -198,11 +199,11 @@ absl::Status PlanArena(PackageProgram& program) {
       lifetimes.push_back(lifetime);
       offsets.push_back(&tensor.arena_offset);
     }
-    for (size_t step = 0; step < program.calls.size(); ++step) {
-      PackageCall& call = program.calls[step];
+    for (size_t index = 0; index < program.calls.size(); ++index) {
+      PackageCall& call = program.calls[index];
       if (program.HomeOf(call) != home) continue;
       const auto bytes = static_cast<uint64_t>(program.kernels[call.kernel].workspace_bytes);
-      lifetimes.push_back({bytes, found.MomentOf(step), found.MomentOf(step)});
+      lifetimes.push_back({bytes, found.MomentOf(index), found.MomentOf(index)});
       offsets.push_back(&call.workspace_offset);
     }
     const MemoryPlan plan = PlanMemory(lifetimes, on_device ? kSliceAlignment : kTensorAlignment);

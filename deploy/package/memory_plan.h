@@ -16,8 +16,8 @@
 
 namespace hone::package {
 
-// A buffer that is needed from step `first` to step `last`, both included. A step is the index of a call, with the
-// borders before it; the copies are the step after the last call.
+// A buffer that is needed from moment `first` to moment `last`, both included. A moment is the index of a call, with
+// the borders before it; the copies are the moment after the last call.
 struct Lifetime {
   uint64_t bytes = 0;  // 0: it takes no memory, at offset 0
   int64_t first = 0;
@@ -32,7 +32,7 @@ struct MemoryPlan {
 // Places each lifetime. alignment: bytes, a power of two. The result depends on the arguments only.
 MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
-// A lower bound for every plan: the most bytes that are alive at one step, each buffer rounded up to the alignment.
+// A lower bound for every plan: the most bytes that are alive at one moment, each buffer rounded up to the alignment.
 uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
 // Sets arena_offset of every intermediate, workspace_offset of every call, and the arena_bytes of every home. Offsets

@@ -92,7 +92,7 @@ void AssignHomes(PackageProgram& program) {
 }
 
 uint32_t VersionFor(const PackageProgram& program) {
-  if (!program.steps.empty() || !program.updates.empty()) return kStepsFormatVersion;
+  if (!program.actions.empty() || !program.updates.empty()) return kActionsFormatVersion;
   return program.sizes.empty() && program.defaults.empty() ? kPlainFormatVersion : kSizesFormatVersion;
 }
 

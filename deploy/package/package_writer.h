@@ -59,14 +59,14 @@ struct PackageCopy {
   TensorId target = 0;
 };
 
-// What a run does between calls; see StepEntry. Which fields an operation uses is as in graph::PlanStep.
-struct PackageStep {
-  StepOp op = StepOp::kLabel;
-  uint32_t call = 0;      // before this call, after the steps before it; the number of calls: after the last
+// What a run does between calls; see ActionEntry. Which fields an operation uses is as in graph::PlanAction.
+struct PackageAction {
+  ActionOp op = ActionOp::kLabel;
+  uint32_t call = 0;      // before this call, after the actions before it; the number of calls: after the last
   std::string size = {};  // the open size that gets a value
   ir::Size value = {};
   TensorId source = kNoTensor, target = kNoTensor;
-  uint32_t destination = 0;  // index into PackageProgram::steps, of a label
+  uint32_t destination = 0;  // index into PackageProgram::actions, of a label
 };
 
 // A call whose output equals an input except for some rows; as UpdateEntry.
@@ -102,8 +102,8 @@ struct PackageProgram {
   std::vector<PackageBorder> borders;  // by ascending call
   std::vector<PackageCopy> copies;     // to outputs
   std::vector<PackageCopy> defaults;   // to inputs
-  std::vector<PackageStep> steps;      // by ascending call
-  // The open sizes. Each is set by steps, or is a dimension of an input or a divisor of one.
+  std::vector<PackageAction> actions;  // by ascending call
+  // The open sizes. Each is set by actions, or is a dimension of an input or a divisor of one.
   std::vector<ir::OpenSize> sizes;
   std::vector<PackageUpdate> updates;  // by ascending call
 

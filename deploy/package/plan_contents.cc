@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,6 +31,7 @@ class ContentsBuilder {
 
   absl::StatusOr<PlanContents> Run(int threads) {
     result_.program.sizes = plan_.sizes;
+    FindHomes();
     AddPorts();
     HONE_RETURN_IF_ERROR(PackConstants(threads));
     for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
@@ -37,15 +39,69 @@ class ContentsBuilder {
       if (call.foreign >= 0) result_.program.kernels.push_back(InterfaceOf(call));
     }
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
-    for (const graph::PlanStep& step : plan_.steps) AddStep(step);
+    AddActions();
     AddCopies();
     for (const graph::PlanUpdate& update : plan_.updates) AddUpdate(update);
     return std::move(result_);
   }
 
  private:
+  // What a call wrote in its own home, for the tensor in another one.
+  struct HomeCopy {
+    size_t call;  // the one after it
+    TensorId source, target;
+  };
+
   graph::TensorId Root(graph::TensorId id) const {
     return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id;
+  }
+
+  size_t KernelOf(const graph::PlanCall& call) const {
+    return call.foreign < 0 ? static_cast<size_t>(call.workload) : kernels_.size() + static_cast<size_t>(call.foreign);
+  }
+
+  // If there are actions, a call may read what a later call writes, so the homes of tensors are found before all calls.
+  // A tensor is where its call writes it. Tensors that exchange their memory are in one home, and a tensor that only
+  // actions write is where the first of their sources is.
+  // If calls of several homes write a tensor, as the branches of an If do, the first one decides; see WrittenElsewhere.
+  void FindHomes() {
+    if (plan_.actions.empty()) return;
+    leaders_.resize(plan_.tensors.size());
+    std::iota(leaders_.begin(), leaders_.end(), 0);
+    for (const graph::PlanAction& action : plan_.actions) {
+      if (action.kind == graph::ActionKind::kSwap) leaders_[Leader(action.source)] = Leader(action.target);
+    }
+    for (const graph::PlanCall& call : plan_.calls) {
+      const uint32_t home = result_.program.HomeOf({.kernel = static_cast<uint32_t>(KernelOf(call))});
+      for (const graph::TensorId output : OutputsOf(call)) homes_.emplace(Leader(output), home);
+    }
+    for (const graph::PlanAction& action : plan_.actions) {
+      if (action.kind != graph::ActionKind::kCopy && action.kind != graph::ActionKind::kCopyRow) continue;
+      const auto source = homes_.find(Leader(action.source));
+      homes_.emplace(Leader(action.target), source == homes_.end() ? 0 : source->second);
+    }
+  }
+
+  // The tensor that stands for all which exchange their memory with this one.
+  graph::TensorId Leader(graph::TensorId id) const {
+    id = Root(id);
+    while (leaders_[id] != id) id = leaders_[id];
+    return id;
+  }
+
+  std::vector<graph::TensorId> OutputsOf(const graph::PlanCall& call) const {
+    if (call.foreign >= 0) {
+      const auto inputs = static_cast<std::ptrdiff_t>(plan_.foreign[static_cast<size_t>(call.foreign)].inputs);
+      return {call.arguments.begin() + inputs, call.arguments.end()};
+    }
+    const auto outputs = static_cast<std::ptrdiff_t>(plan_.workloads[call.workload].outputs.size());
+    return {call.arguments.end() - outputs, call.arguments.end()};
+  }
+
+  uint32_t HomeOfTensor(graph::TensorId id) const {
+    if (plan_.actions.empty()) return 0;  // the call that writes it sets it
+    const auto home = homes_.find(Leader(id));
+    return home == homes_.end() ? 0 : home->second;
   }
 
   TensorId Add(PackageTensor tensor) {
@@ -82,7 +138,9 @@ class ContentsBuilder {
       // directly.
       const graph::TensorId root = Root(id);
       const bool computed = plan_.tensors[root].data == nullptr && !ids_[root].has_value();
-      if (computed) ids_[root] = port;
+      if (!computed) continue;
+      ids_[root] = port;
+      result_.program.tensors[port].home = HomeOfTensor(root);
     }
   }
 
@@ -94,6 +152,7 @@ class ContentsBuilder {
       ids_[root] = AddConstant(tensor.type.dtype, ir::Values(tensor.type.shape), BytesOfTensor(tensor.data));
     } else {
       ids_[root] = Add(TensorFor(tensor, TensorKind::kIntermediate));
+      result_.program.tensors[*ids_[root]].home = HomeOfTensor(root);
     }
     return *ids_[root];
   }
@@ -171,12 +230,17 @@ class ContentsBuilder {
 
   void AddCall(size_t index) {
     const graph::PlanCall& plan_call = plan_.calls[index];
-    const size_t number = plan_call.foreign < 0 ? static_cast<size_t>(plan_call.workload)
-                                                : kernels_.size() + static_cast<size_t>(plan_call.foreign);
+    const size_t number = KernelOf(plan_call);
     const KernelInterface& kernel = result_.program.kernels[number];
     PackageCall call = {.kernel = static_cast<uint32_t>(number), .sizes = plan_call.sizes};
     const uint32_t home = result_.program.HomeOf(call);
-    if (index == 0 || home != segment_home_) segment_start_ = static_cast<uint32_t>(index);
+    const bool follows_actions =
+        std::ranges::binary_search(plan_.actions, static_cast<int>(index), {}, &graph::PlanAction::call) ||
+        (!written_elsewhere_.empty() && written_elsewhere_.back().call == index);
+    if (index == 0 || home != segment_home_ || follows_actions) {
+      segment_start_ = static_cast<uint32_t>(index);
+      if (!plan_.actions.empty()) copies_in_home_.clear();  // actions and jumps may have changed what was copied
+    }
     segment_home_ = home;
     auto of_plan = plan_call.arguments.begin();
     auto packed = packed_of_call_[index].begin();
@@ -187,45 +251,75 @@ class ContentsBuilder {
       } else if (buffer.role == BufferRole::kPacked) {
         call.arguments.push_back(AddConstant(DType::kUInt8, {buffer.bytes()}, *packed++));
       } else {
-        call.arguments.push_back(buffer.used ? InHome(TensorOf(*of_plan), home, buffer.role) : kNoTensor);
+        TensorId id = buffer.used ? InHome(TensorOf(*of_plan), home, buffer.role) : kNoTensor;
+        if (buffer.used && buffer.role == BufferRole::kOutput) id = WrittenElsewhere(id, home, index);
+        call.arguments.push_back(id);
         ++of_plan;
       }
     }
     result_.program.calls.push_back(std::move(call));
   }
 
-  static StepOp OpOf(graph::StepKind kind) {
+  static ActionOp OpOf(graph::ActionKind kind) {
     switch (kind) {
-      case graph::StepKind::kLabel:
-        return StepOp::kLabel;
-      case graph::StepKind::kReadSize:
-        return StepOp::kReadSize;
-      case graph::StepKind::kSetSize:
-        return StepOp::kSetSize;
-      case graph::StepKind::kJump:
-        return StepOp::kJump;
-      case graph::StepKind::kJumpIfZero:
-        return StepOp::kJumpIfZero;
-      case graph::StepKind::kCopy:
-        return StepOp::kCopy;
-      case graph::StepKind::kCopyRow:
-        return StepOp::kCopyRow;
-      case graph::StepKind::kRequire:
-        return StepOp::kRequire;
-      case graph::StepKind::kSwap:
-        return StepOp::kSwap;
+      case graph::ActionKind::kLabel:
+        return ActionOp::kLabel;
+      case graph::ActionKind::kReadSize:
+        return ActionOp::kReadSize;
+      case graph::ActionKind::kSetSize:
+        return ActionOp::kSetSize;
+      case graph::ActionKind::kJump:
+        return ActionOp::kJump;
+      case graph::ActionKind::kJumpIfZero:
+        return ActionOp::kJumpIfZero;
+      case graph::ActionKind::kCopy:
+        return ActionOp::kCopy;
+      case graph::ActionKind::kCopyRow:
+        return ActionOp::kCopyRow;
+      case graph::ActionKind::kRequire:
+        return ActionOp::kRequire;
+      case graph::ActionKind::kSwap:
+        return ActionOp::kSwap;
     }
-    return StepOp::kLabel;
+    return ActionOp::kLabel;
   }
 
-  void AddStep(const graph::PlanStep& step) {
-    result_.program.steps.push_back({.op = OpOf(step.kind),
-                                     .call = static_cast<uint32_t>(step.call),
-                                     .size = step.size,
-                                     .value = step.value,
-                                     .source = step.source < 0 ? kNoTensor : TensorOf(step.source),
-                                     .target = step.target < 0 ? kNoTensor : TensorOf(step.target),
-                                     .destination = static_cast<uint32_t>(std::max(step.destination, 0))});
+  void AddAction(const graph::PlanAction& action, const std::vector<uint32_t>& places) {
+    result_.program.actions.push_back(
+        {.op = OpOf(action.kind),
+         .call = static_cast<uint32_t>(action.call),
+         .size = action.size,
+         .value = action.value,
+         .source = action.source < 0 ? kNoTensor : TensorOf(action.source),
+         .target = action.target < 0 ? kNoTensor : TensorOf(action.target),
+         .destination = action.destination < 0 ? 0 : places[static_cast<size_t>(action.destination)]});
+  }
+
+  // The actions of the plan. Copies to homes of tensors come before the others of their call, so that a jump to these
+  // does not do them.
+  void AddActions() {
+    std::vector<uint32_t> places;  // per action of the plan: its number in the program
+    auto copy = written_elsewhere_.begin();
+    const auto is_before = [&](size_t call) { return copy != written_elsewhere_.end() && copy->call <= call; };
+    for (const graph::PlanAction& action : plan_.actions) {
+      while (is_before(static_cast<size_t>(action.call))) ++copy;
+      places.push_back(static_cast<uint32_t>(places.size() + static_cast<size_t>(copy - written_elsewhere_.begin())));
+    }
+    copy = written_elsewhere_.begin();
+    for (const graph::PlanAction& action : plan_.actions) {
+      while (is_before(static_cast<size_t>(action.call))) AddCopy(*copy++);
+      AddAction(action, places);
+    }
+    while (copy != written_elsewhere_.end()) AddCopy(*copy++);
+  }
+
+  void AddCopy(const HomeCopy& copy) {
+    result_.program.actions.push_back({.op = ActionOp::kCopy,
+                                       .call = static_cast<uint32_t>(copy.call),
+                                       .size = {},
+                                       .value = {},
+                                       .source = copy.source,
+                                       .target = copy.target});
   }
 
   static bool IsWritten(const PackageTensor& tensor) {
@@ -236,7 +330,10 @@ class ContentsBuilder {
   // so that they stay one segment.
   TensorId InHome(TensorId id, uint32_t home, BufferRole role) {
     if (!IsWritten(result_.program.tensors[id])) return id;
-    if (role == BufferRole::kOutput) result_.program.tensors[id].home = home;
+    if (role == BufferRole::kOutput) {
+      if (plan_.actions.empty()) result_.program.tensors[id].home = home;
+      return id;
+    }
     if (result_.program.tensors[id].home == home) return id;
     const auto [copy, added] = copies_in_home_.try_emplace({id, home}, 0);
     if (added) {
@@ -247,6 +344,16 @@ class ContentsBuilder {
       result_.program.borders.push_back({id, copy->second, segment_start_});
     }
     return copy->second;
+  }
+
+  // The tensor that call number `index` writes in its home for the tensor `id`, which may be in another one.
+  TensorId WrittenElsewhere(TensorId id, uint32_t home, size_t index) {
+    if (result_.program.tensors[id].home == home) return id;
+    PackageTensor tensor = result_.program.tensors[id];
+    tensor.kind = TensorKind::kIntermediate;
+    tensor.home = home;
+    written_elsewhere_.push_back({index + 1, Add(std::move(tensor)), id});
+    return written_elsewhere_.back().source;
   }
 
   // Where an output is written that equals `source`: beside it, or, since every home has inputs and constants, in the
@@ -273,7 +380,7 @@ class ContentsBuilder {
   // nothing reads the input's old value after the call.
   void AddUpdate(const graph::PlanUpdate& update) {
     PackageProgram& program = result_.program;
-    if (!plan_.steps.empty()) return;
+    if (!plan_.actions.empty()) return;
     if (program.arena_bytes.size() != 1 || FindCodeKind(program.units[0].kind)->has_lanes) return;
     const TensorId input = TensorOf(update.input), output = TensorOf(update.output);
     if (program.tensors[input].kind != TensorKind::kInput || program.tensors[output].kind != TensorKind::kOutput)
@@ -300,6 +407,9 @@ class ContentsBuilder {
   std::vector<std::optional<TensorId>> ids_;        // per tensor of the plan; set for roots that were added
   std::vector<std::vector<Bytes>> packed_of_call_;  // per call: its packed constants, in order
   std::map<std::pair<TensorId, uint32_t>, TensorId> copies_in_home_;  // by tensor and home
+  std::vector<HomeCopy> written_elsewhere_;                           // by ascending call
+  std::vector<graph::TensorId> leaders_;                              // per root: see Leader; itself at the end
+  std::map<graph::TensorId, uint32_t> homes_;                         // by leader, if there are actions
   uint32_t segment_start_ = 0;                                        // first of the last calls that have one home
   uint32_t segment_home_ = 0;                                         // that home
 };

@@ -72,11 +72,14 @@ class Backend {
   virtual Fault Read(uint32_t tensor, uint8_t* host) = 0;
   virtual Fault Write(uint32_t tensor, const uint8_t* host) = 0;
 
-  // For the steps of a run, whose program has one home. They come after all work that was run before.
+  // For the actions of a run. They come after all work that was run before.
   // Copies the first `bytes` bytes of `source` to `target`, from its byte `offset` on.
   virtual Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) = 0;
   // Copies the first bytes of the tensor to `to`, and waits until that is done.
   virtual Fault ReadBytes(uint32_t tensor, std::span<uint8_t> to) = 0;
+  // Copies the bytes to the tensor, from its byte `offset` on, and waits until that is done. Only for tensors without
+  // HostMemory.
+  virtual Fault WriteBytes(uint32_t tensor, uint64_t offset, std::span<const uint8_t> from) = 0;
   // Exchanges the memory of two intermediates of one size.
   virtual Fault SwapMemory(uint32_t a, uint32_t b) = 0;
 

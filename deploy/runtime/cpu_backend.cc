@@ -51,6 +51,10 @@ class CpuBackend : public Backend {
     std::memcpy(to.data(), addresses_[tensor], to.size());
     return {};
   }
+  Fault WriteBytes(uint32_t tensor, uint64_t offset, std::span<const uint8_t> from) override {
+    std::memcpy(addresses_[tensor] + offset, from.data(), from.size());
+    return {};
+  }
   Fault SwapMemory(uint32_t a, uint32_t b) override {
     uint8_t* const old = addresses_[a];
     Place(a, addresses_[b]);

@@ -96,8 +96,8 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
 
   // Enqueues a segment: its graph, or, to measure calls or without a graph, its parts one by one.
   Error EnqueueAll(const Segment& segment, std::span<int64_t> nanoseconds) {
-    // A graph would keep the memory from before a swap, so programs with steps have none.
-    const bool by_graph = nanoseconds.empty() && !HasNewSizes() && !HasSteps();
+    // A graph would keep the memory from before a swap, so programs with actions have none.
+    const bool by_graph = nanoseconds.empty() && !HasNewSizes() && !HasActions();
     if (by_graph) Record(segment);
     Error error;
     if (segment.begins) {

@@ -8,9 +8,9 @@
 
 namespace hone::runtime {
 
+using package::ActionEntry;
+using package::ActionOp;
 using package::BorderEntry;
-using package::StepEntry;
-using package::StepOp;
 
 Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> constants, const BackendOptions& options,
                      const BackendLoader& loader) {
@@ -32,50 +32,50 @@ Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> consta
   return AllocateStaging();
 }
 
-// A segment ends where the next call is another home's, or where a border or a step comes before the next call.
+// A segment ends where the next call is another home's, or where a border or an action comes before the next call.
 void Executor::MakeParts() {
   parts_.clear();
   std::vector<uint32_t> segments(backends_.size(), 0);
-  uint32_t border = 0, step = 0;
-  // Steps may read inputs and jump over calls, so inputs are handed over before all of them.
-  if (!program_->steps.empty()) {
-    parts_.push_back({0, 0, 0, 0, 0, {segments[0]++, 0, 0, /*begins=*/true, /*ends=*/false}});
+  uint32_t border = 0, action = 0;
+  // Actions may read inputs and jump over calls, so inputs are handed over before all of them.
+  for (uint32_t home = 0; home < backends_.size() && !program_->actions.empty(); ++home) {
+    parts_.push_back({home, 0, 0, 0, 0, {segments[home]++, 0, 0, /*begins=*/true, /*ends=*/false}});
   }
   for (uint32_t call = 0; call < program_->calls.size(); ++call) {
     const uint32_t home = program_->Home(program_->calls[call]);
-    uint32_t end_border = border, end_step = step;
+    uint32_t end_border = border, end_action = action;
     while (end_border < program_->borders.size() && program_->borders[end_border].call == call) ++end_border;
-    while (end_step < program_->steps.size() && program_->steps[end_step].call == call) ++end_step;
-    if (call == 0 || parts_.back().home != home || end_border > border || end_step > step) {
+    while (end_action < program_->actions.size() && program_->actions[end_action].call == call) ++end_action;
+    if (call == 0 || parts_.back().home != home || end_border > border || end_action > action) {
       const uint32_t number = segments[home]++;
       parts_.push_back(
-          {home, step, end_step, border, end_border, {number, call, call, /*begins=*/number == 0, /*ends=*/false}});
+          {home, action, end_action, border, end_border, {number, call, call, /*begins=*/number == 0, /*ends=*/false}});
     }
     parts_.back().segment.end = call + 1;
     border = end_border;
-    step = end_step;
+    action = end_action;
   }
   CompleteParts(segments, border);
-  part_of_step_.clear();
+  part_of_action_.clear();
   for (uint32_t part = 0; part < parts_.size(); ++part) {
-    part_of_step_.insert(part_of_step_.end(), parts_[part].end_step - parts_[part].first_step, part);
+    part_of_action_.insert(part_of_action_.end(), parts_[part].end_action - parts_[part].first_action, part);
   }
 }
 
 void Executor::CompleteParts(std::vector<uint32_t>& segments, uint32_t border) {
-  const auto steps = static_cast<uint32_t>(program_->steps.size()),
+  const auto actions = static_cast<uint32_t>(program_->actions.size()),
              calls = static_cast<uint32_t>(program_->calls.size());
-  if (steps > 0) {  // with one home; a jump may pass over its last call
-    const uint32_t first = parts_.back().end_step;
+  for (uint32_t home = 0; home < backends_.size() && actions > 0; ++home) {  // a jump may pass over its last call
+    const uint32_t first = parts_.back().end_action;
     parts_.push_back(
-        {0, first, steps, border, border, {segments[0]++, calls, calls, /*begins=*/false, /*ends=*/false}});
+        {home, first, actions, border, border, {segments[home]++, calls, calls, /*begins=*/false, /*ends=*/false}});
   }
   for (uint32_t home = 0; home < backends_.size(); ++home) {
     const auto last = std::find_if(parts_.rbegin(), parts_.rend(), [home](const Part& p) { return p.home == home; });
     if (last != parts_.rend()) {
       last->segment.ends = true;
     } else {  // without calls, it may still have copies
-      parts_.push_back({home, steps, steps, border, border, {0, 0, 0, /*begins=*/true, /*ends=*/true}});
+      parts_.push_back({home, actions, actions, border, border, {0, 0, 0, /*begins=*/true, /*ends=*/true}});
     }
   }
 }
@@ -87,7 +87,17 @@ Fault Executor::AllocateStaging() {
     const bool between_devices = program_->homes[source.home].has_lanes && program_->homes[target.home].has_lanes;
     if (between_devices) bytes = std::max(bytes, source.bytes);
   }
+  for (const ActionEntry& action : program_->actions) {
+    if (action.op == ActionOp::kCopy || action.op == ActionOp::kCopyRow) {
+      bytes = std::max(bytes, CrossesDevices(action) ? program_->tensors[action.b].bytes : 0);
+    }
+  }
   return Mapping::Pages(bytes, "copies between devices", &staging_);
+}
+
+bool Executor::CrossesDevices(const ActionEntry& copy) const {
+  const uint32_t from = program_->tensors[copy.b].home, to = program_->tensors[copy.a].home;
+  return from != to && program_->homes[from].has_lanes && program_->homes[to].has_lanes;
 }
 
 bool Executor::Uses(uint32_t home, uint32_t port) const {
@@ -133,7 +143,7 @@ Fault Executor::Run(std::span<int64_t> nanoseconds) {
 Fault Executor::RunParts(std::span<int64_t> nanoseconds) {
   std::ranges::fill(nanoseconds, 0);
   for (uint32_t next = 0; next < parts_.size(); ++next) {
-    HONE_RETURN_IF_FAULT(DoSteps(&next));
+    HONE_RETURN_IF_FAULT(DoActions(&next));
     const Part& part = parts_[next];
     for (uint32_t b = part.first_border; b < part.end_border; ++b) {
       const auto start = std::chrono::steady_clock::now();
@@ -147,67 +157,82 @@ Fault Executor::RunParts(std::span<int64_t> nanoseconds) {
   return {};
 }
 
-Fault Executor::DoSteps(uint32_t* part) {
-  for (uint32_t step = parts_[*part].first_step; step != parts_[*part].end_step;) {
-    const StepEntry& entry = program_->steps[step];
-    if (entry.op == StepOp::kJump || (entry.op == StepOp::kJumpIfZero && sizes_->Value(entry.a) == 0)) {
-      step = entry.c;
-      *part = part_of_step_[step];
+Fault Executor::DoActions(uint32_t* part) {
+  for (uint32_t action = parts_[*part].first_action; action != parts_[*part].end_action;) {
+    const ActionEntry& entry = program_->actions[action];
+    if (entry.op == ActionOp::kJump || (entry.op == ActionOp::kJumpIfZero && sizes_->Value(entry.a) == 0)) {
+      action = entry.c;
+      *part = part_of_action_[action];
     } else {
       HONE_RETURN_IF_FAULT(Do(entry));
-      ++step;
+      ++action;
     }
   }
   return {};
 }
 
-Fault Executor::Do(const StepEntry& step) {
-  Backend& backend = *backends_.front();  // programs with steps have one home
-  switch (step.op) {
-    case StepOp::kReadSize: {
+Fault Executor::Do(const ActionEntry& action) {
+  switch (action.op) {
+    case ActionOp::kReadSize: {
       int64_t value = 0;
-      HONE_RETURN_IF_FAULT(ReadElement(step.b, &value));
-      return sizes_->SetSize(step.a, value);
+      HONE_RETURN_IF_FAULT(ReadElement(action.b, &value));
+      return sizes_->SetSize(action.a, value);
     }
-    case StepOp::kSetSize:
-      return sizes_->SetSize(step.a, sizes_->Value(step.b));
-    case StepOp::kCopy: {
-      const uint64_t bytes = std::min(sizes_->Bytes(step.b), program_->tensors[step.a].bytes);
-      return backend.CopyBytes(step.b, step.a, 0, bytes);
+    case ActionOp::kSetSize:
+      return sizes_->SetSize(action.a, sizes_->Value(action.b));
+    case ActionOp::kCopy: {
+      const uint64_t bytes = std::min(sizes_->Bytes(action.b), program_->tensors[action.a].bytes);
+      return CopyBytes(action.b, action.a, 0, bytes);
     }
-    case StepOp::kCopyRow:
-      return CopyRow(step);
-    case StepOp::kSwap:
-      return backend.SwapMemory(step.a, step.b);
-    case StepOp::kRequire:
-      if (sizes_->Value(step.a) == 0) return {};
-      return InvalidArgument("a dimension of '" + std::string(program_->Text(program_->tensors[step.b].name)) +
-                             "' is larger by " + std::to_string(sizes_->Value(step.a)) +
+    case ActionOp::kCopyRow:
+      return CopyRow(action);
+    case ActionOp::kSwap:
+      return backends_[program_->tensors[action.a].home]->SwapMemory(action.a, action.b);
+    case ActionOp::kRequire:
+      if (sizes_->Value(action.a) == 0) return {};
+      return InvalidArgument("a dimension of '" + std::string(program_->Text(program_->tensors[action.b].name)) +
+                             "' is larger by " + std::to_string(sizes_->Value(action.a)) +
                              " than that of a tensor which the model uses it with; the package takes equal ones only");
-    case StepOp::kLabel:
-    case StepOp::kJump:
-    case StepOp::kJumpIfZero:
+    case ActionOp::kLabel:
+    case ActionOp::kJump:
+    case ActionOp::kJumpIfZero:
       return {};
   }
   return {};
 }
 
-Fault Executor::CopyRow(const StepEntry& step) {
-  const uint64_t bytes = sizes_->Bytes(step.b), room = program_->tensors[step.a].bytes;
-  const auto row = static_cast<uint64_t>(std::max<int64_t>(sizes_->Value(step.c), 0));
+Fault Executor::CopyRow(const ActionEntry& action) {
+  const uint64_t bytes = sizes_->Bytes(action.b), room = program_->tensors[action.a].bytes;
+  const auto row = static_cast<uint64_t>(std::max<int64_t>(sizes_->Value(action.c), 0));
   if (bytes == 0) return {};
   if (row >= room / bytes) {
     return InvalidArgument("a loop of the model made more than " + std::to_string(room / bytes) +
                            " steps, for which the package has memory");
   }
-  return backends_.front()->CopyBytes(step.b, step.a, row * bytes, bytes);
+  return CopyBytes(action.b, action.a, row * bytes, bytes);
+}
+
+Fault Executor::CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes) {
+  const package::TensorEntry& from_entry = program_->tensors[source];
+  const bool is_written =
+      from_entry.kind == package::TensorKind::kIntermediate || from_entry.kind == package::TensorKind::kOutput;
+  Backend& to = *backends_[program_->tensors[target].home];
+  Backend& from =
+      is_written ? *backends_[from_entry.home] : to;  // inputs and constants are in all homes that read them
+  if (&from == &to) return to.CopyBytes(source, target, offset, bytes);
+  if (bytes == 0) return {};
+  if (uint8_t* const host = to.HostMemory(target)) return from.ReadBytes(source, std::span(host + offset, bytes));
+  if (const uint8_t* const host = from.HostMemory(source)) return to.WriteBytes(target, offset, std::span(host, bytes));
+  const std::span<uint8_t> staged(staging_.data(), bytes);
+  HONE_RETURN_IF_FAULT(from.ReadBytes(source, staged));
+  return to.WriteBytes(target, offset, staged);
 }
 
 Fault Executor::ReadElement(uint32_t tensor, int64_t* value) {
   uint8_t bytes[sizeof(int64_t)] = {};
   const DType dtype = program_->tensors[tensor].dtype;
-  HONE_RETURN_IF_FAULT(
-      backends_.front()->ReadBytes(tensor, std::span(bytes).first(static_cast<size_t>(SizeOf(dtype)))));
+  HONE_RETURN_IF_FAULT(backends_[program_->tensors[tensor].home]->ReadBytes(
+      tensor, std::span(bytes).first(static_cast<size_t>(SizeOf(dtype)))));
   int32_t narrow = 0;
   std::memcpy(&narrow, bytes, sizeof narrow);
   if (dtype == DType::kInt64) {

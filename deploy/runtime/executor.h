@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor runs a program: it owns the back end of every home, makes the copies over the borders between them, and
-// does the steps between calls.
+// does the actions between calls.
 //
-// A run is a list of parts, made once when the program is loaded: steps, then the borders before a segment, then the
-// segment. A program with one home and no steps is one part. Parts follow each other unless a step jumps. The executor
-// allocates nothing while it runs. It is part of the model
-// (model.h), which places inputs and outputs. Start with Load and Run.
+// A run is a list of parts, made once when the program is loaded: actions, then the borders before a segment, then the
+// segment. A program with one home and no actions is one part. Parts follow each other unless an action jumps. The
+// executor allocates nothing while it runs. It is part of the model (model.h), which places inputs and outputs. Start
+// with Load and Run.
 #ifndef HONE_DEPLOY_RUNTIME_EXECUTOR_H_
 #define HONE_DEPLOY_RUNTIME_EXECUTOR_H_
 
@@ -56,22 +56,25 @@ class Executor {
  private:
   struct Part {
     uint32_t home = 0;
-    uint32_t first_step = 0, end_step = 0;      // the steps [first, end) of the program come first
+    uint32_t first_action = 0, end_action = 0;  // the actions [first, end) of the program come first
     uint32_t first_border = 0, end_border = 0;  // the borders [first, end) of the program come before the segment
     Segment segment;
   };
 
   void MakeParts();
-  // Appends parts without calls: for steps after the last call, and for homes that end without one.
+  // Appends parts without calls: for actions after the last call, and for homes that end without one.
   void CompleteParts(std::vector<uint32_t>& segments, uint32_t border);
   Fault AllocateStaging();
   Fault RunParts(std::span<int64_t> nanoseconds);
   Fault Cross(const package::BorderEntry& border);
-  // Does the steps of the part, and those to which they jump. *part is then the part whose segment comes next.
-  Fault DoSteps(uint32_t* part);
-  Fault Do(const package::StepEntry& step);
-  Fault CopyRow(const package::StepEntry& step);
-  Fault ReadElement(uint32_t tensor, int64_t* value);  // of a tensor with one element
+  // Does the actions of the part, and those to which they jump. *part is then the part whose segment comes next.
+  Fault DoActions(uint32_t* part);
+  Fault Do(const package::ActionEntry& action);
+  Fault CopyRow(const package::ActionEntry& action);
+  // Copies the first bytes of `source` to `target`, from its byte `offset` on. Their homes may differ.
+  Fault CopyBytes(uint32_t source, uint32_t target, uint64_t offset, uint64_t bytes);
+  bool CrossesDevices(const package::ActionEntry& copy) const;  // whether both sides are in memory of devices
+  Fault ReadElement(uint32_t tensor, int64_t* value);           // of a tensor with one element
   // Whether a home uses an input or output, and the only home that does; empty if several do.
   bool Uses(uint32_t home, uint32_t port) const;
   std::optional<uint32_t> OnlyHomeOf(uint32_t port) const;
@@ -80,8 +83,8 @@ class Executor {
   std::unique_ptr<SizeValues> sizes_;
   std::vector<std::unique_ptr<Backend>> backends_;  // per home; refer to sizes_
   std::vector<Part> parts_;
-  std::vector<uint32_t> part_of_step_;  // per step of the program
-  Mapping staging_;                     // for borders from one device to another; as large as the largest of them
+  std::vector<uint32_t> part_of_action_;  // per action of the program
+  Mapping staging_;                       // for copies from one device to another; as large as the largest of them
   std::vector<int64_t> border_nanoseconds_;
 };
 

@@ -96,6 +96,9 @@ class LaneBackend : public Backend {
   Fault ReadBytes(uint32_t tensor, std::span<uint8_t> to) override {
     return ToRunFault(device_.Read(memory_[tensor], 0, std::as_writable_bytes(to)));
   }
+  Fault WriteBytes(uint32_t tensor, uint64_t offset, std::span<const uint8_t> from) override {
+    return ToRunFault(device_.Write(memory_[tensor], offset, std::as_bytes(from)));
+  }
   // Launches that are enqueued already keep their arguments.
   Fault SwapMemory(uint32_t a, uint32_t b) override {
     std::swap(memory_[a], memory_[b]);
@@ -196,7 +199,7 @@ class LaneBackend : public Backend {
         } else {
           const uint32_t tensor = arguments[launch.arguments[a]];
           slice = memory_[tensor];
-          if (HasSteps()) uses_[tensor].push_back({calls_.size(), i, static_cast<int>(a)});
+          if (HasActions()) uses_[tensor].push_back({calls_.size(), i, static_cast<int>(a)});
         }
         HONE_RETURN_IF_FAULT(ToFault(kernel.SetArg(static_cast<int>(a), slice)));
       }
@@ -233,15 +236,15 @@ class LaneBackend : public Backend {
   }
 
  protected:
-  // Whether steps change sizes and swap memory during a run.
-  bool HasSteps() const { return !program_.steps.empty(); }
-  bool MayHaveNewSizes(const Segment& segment) const { return segment.begins || HasSteps(); }
+  // Whether actions change sizes and swap memory during a run.
+  bool HasActions() const { return !program_.actions.empty(); }
+  bool MayHaveNewSizes(const Segment& segment) const { return segment.begins || HasActions(); }
 
   // Hands new sizes to the device, and gives every launch as many groups as they need. Allocates nothing.
   Error UpdateSizes() {
     new_sizes_ = kernel_sizes_.AreOld(*sizes_);
     if (!new_sizes_) return {};
-    if (HasSteps()) {  // the sizes from before may still be on their way to the device
+    if (HasActions()) {  // the sizes from before may still be on their way to the device
       if (Error error = device_.Finish(); !error.ok()) return error;
     }
     kernel_sizes_.Update(*sizes_);
@@ -287,7 +290,7 @@ class LaneBackend : public Backend {
   std::vector<Buffer> memory_;  // per tensor: its device memory; empty if another home has it
   std::vector<Call> calls_;  // per call of the program; empty for those of other homes. Reserved before it is filled,
                              // because a call's launches point to its kernels
-  std::vector<std::vector<LaneUse>> uses_;  // per tensor; empty for a program without steps
+  std::vector<std::vector<LaneUse>> uses_;  // per tensor; empty for a program without actions
   const SizeValues* sizes_ = nullptr;       // set before the first run
   bool new_sizes_ = false;
   KernelSizes kernel_sizes_;

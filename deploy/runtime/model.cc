@@ -580,7 +580,7 @@ void Model::SetOutputShapes() {
 
 Fault Model::RunExecutor(std::span<int64_t> nanoseconds) {
   const Fault fault = executor().Run(nanoseconds);
-  if (!program_->steps.empty()) SetOutputShapes();
+  if (!program_->actions.empty()) SetOutputShapes();
   return fault;
 }
 

@@ -127,7 +127,7 @@ class Model {
   bool IsUpdatedInPlace(uint32_t output, uint32_t input) const;
   Fault CheckDisjoint(uint32_t output, uint32_t other) const;
   Fault CheckReadyToRun();
-  // Runs the program. Its steps may change the shapes of outputs.
+  // Runs the program. Its actions may change the shapes of outputs.
   Fault RunExecutor(std::span<int64_t> nanoseconds);
   void SetOutputShapes();
 

@@ -12,14 +12,14 @@
 // Every unit works in a home, a memory space with an arena: the units of CPUs share one, and each unit of a device has
 // its own. A tensor that a call writes is in the home of the call's unit. A border copies it to another home.
 //
-// Dimensions may be open sizes, which get their values from the shapes of the inputs of a run, or from a step of it.
+// Dimensions may be open sizes, which get their values from the shapes of the inputs of a run, or from an action of it.
 // Memory is laid out for the largest ones, and every tensor is compact at its current shape.
 //
-// Steps come between calls: they give sizes their values, copy tensors, and decide with which call the run goes on.
+// Actions come between calls: they give sizes their values, copy tensors, and decide with which call the run goes on.
 //
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
 // them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if it has
-// no steps and no call can update an input in place, and version 3 if also no dimension is open and no input has a
+// no actions and no call can update an input in place, and version 3 if also no dimension is open and no input has a
 // default value. Readers also accept version 2, whose programs have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
@@ -41,11 +41,11 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 5;        // the newest
-inline constexpr uint32_t kStepsFormatVersion = 5;   // of written files with steps or updates
-inline constexpr uint32_t kSizesFormatVersion = 4;   // of written files with open sizes or default values
-inline constexpr uint32_t kPlainFormatVersion = 3;   // of other written files
-inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
+inline constexpr uint32_t kFormatVersion = 5;         // the newest
+inline constexpr uint32_t kActionsFormatVersion = 5;  // of written files with actions or updates
+inline constexpr uint32_t kSizesFormatVersion = 4;    // of written files with open sizes or default values
+inline constexpr uint32_t kPlainFormatVersion = 3;    // of other written files
+inline constexpr uint32_t kOldestFormatVersion = 2;   // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
 inline constexpr uint32_t kRankMax = 16;
@@ -112,7 +112,7 @@ struct ManifestHeader {
   TableRef extents;     // uint32_t, one per element of `shapes`: the number of the dimension's value, or kFixedExtent;
                         // the element of `shapes` is its largest value
   TableRef size_arguments;  // uint32_t, numbers of values: those that kernels take
-  TableRef steps;           // StepEntry, by ascending call
+  TableRef actions;         // ActionEntry, by ascending call
   TableRef updates;         // UpdateEntry, by ascending call
 };
 
@@ -130,33 +130,33 @@ struct ManifestHeader2 {
   TableRef tensors, shapes, kernels, calls, arguments, inputs, outputs, copies, strings;
 };
 
-// An open size. Its value is the extent of a dimension of an input, divided by `step`; or steps of the run set it.
+// An open size. Its value is the extent of a dimension of an input, divided by `step`; or actions of the run set it.
 struct SizeEntry {
   TextRef name;
   int64_t min, max;  // the values that it may have, both included
   int64_t step;
-  uint32_t tensor;     // id of the input; kNoTensor: steps of the run set it
+  uint32_t tensor;     // id of the input; kNoTensor: actions of the run set it
   uint32_t dimension;  // its dimension; 0 without an input
 };
 
 using hone::SizeOp;    // its numbers are on disk
 using hone::SizeStep;  // the values are first those of the open sizes, then those of the steps
 
-enum class StepOp : uint32_t {
+enum class ActionOp : uint32_t {
   kLabel = 1,       // nothing; jumps lead here
   kReadSize = 2,    // size a := the element of tensor b, which is one bool, i32 or i64
   kSetSize = 3,     // size a := value number b
-  kJump = 4,        // the run goes on with step c
+  kJump = 4,        // the run goes on with action c
   kJumpIfZero = 5,  // the same if value number a is 0
   kCopy = 6,        // tensor a := the elements of tensor b
   kCopyRow = 7,     // row number (value c) of tensor a := the elements of tensor b
   kSwap = 8,        // tensors a and b, intermediates of one size, exchange their memory
   kRequire = 9,     // the run fails unless value number a, the difference of two dimensions, is 0; b: a tensor to name
 };
-// What a run does before call number `call`, after the steps before it in the table. Tensors are in the home of the
-// CPUs. A jump leads to a step, and so to its call. Fields that an operation does not use are 0.
-struct StepEntry {
-  StepOp op;
+// What a run does before call number `call`, after the actions before it in the table. Tensors are in the home of the
+// CPUs. A jump leads to an action, and so to its call. Fields that an operation does not use are 0.
+struct ActionEntry {
+  ActionOp op;
   uint32_t call;  // at most the number of calls
   uint32_t a, b, c;
   uint32_t reserved;  // 0
@@ -234,7 +234,7 @@ struct CopyEntry {
 static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 304 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
-              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(StepEntry) == 24 &&
+              sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(ActionEntry) == 24 &&
               sizeof(UpdateEntry) == 24);
 
 // The bytes of the header and the section table.

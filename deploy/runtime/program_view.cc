@@ -13,6 +13,7 @@
 namespace hone::runtime {
 namespace {
 
+using package::ActionOp;
 using package::BorderEntry;
 using package::CallEntry;
 using package::CopyEntry;
@@ -53,7 +54,7 @@ class ManifestReader {
     HONE_RETURN_IF_FAULT(Table(manifest.size_steps, "steps", &view_.size_steps));
     HONE_RETURN_IF_FAULT(Table(manifest.extents, "extents", &view_.extents));
     HONE_RETURN_IF_FAULT(Table(manifest.size_arguments, "sizes of calls", &view_.size_arguments));
-    HONE_RETURN_IF_FAULT(Table(manifest.steps, "steps of the run", &view_.steps));
+    HONE_RETURN_IF_FAULT(Table(manifest.actions, "actions of the run", &view_.actions));
     HONE_RETURN_IF_FAULT(Table(manifest.updates, "updates", &view_.updates));
     HONE_RETURN_IF_FAULT(SharedTables(manifest));
     HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels_));
@@ -189,46 +190,46 @@ class ManifestReader {
     return {};
   }
 
-  // Checks the steps. Only programs with one home may have some.
-  Fault CheckSteps() const {
-    if (!view_.steps.empty() && view_.homes.size() != 1) return Bad("its steps of the run are for several devices");
+  // Checks the actions.
+  Fault CheckActions() const {
     uint32_t call = 0;
-    for (size_t i = 0; i < view_.steps.size(); ++i) {
-      const package::StepEntry& step = view_.steps[i];
-      if (step.call < call || step.call > view_.calls.size())
-        return Bad(Numbered("step of the run", i) + " is out of order");
-      call = step.call;
-      if (!IsStep(step)) return Bad(Numbered("step of the run", i) + " does not say what to do");
+    for (size_t i = 0; i < view_.actions.size(); ++i) {
+      const package::ActionEntry& action = view_.actions[i];
+      if (action.call < call || action.call > view_.calls.size())
+        return Bad(Numbered("action of the run", i) + " is out of order");
+      call = action.call;
+      if (!IsAction(action)) return Bad(Numbered("action of the run", i) + " does not say what to do");
     }
     return {};
   }
 
-  bool IsStep(const package::StepEntry& step) const {
+  bool IsAction(const package::ActionEntry& action) const {
     const auto is_value = [&](uint32_t value) { return value < view_.sizes.size() + view_.size_steps.size(); };
     const auto is_size = [&](uint32_t size) {
       return size < view_.sizes.size() && view_.sizes[size].tensor == package::kNoTensor;
     };
-    const bool leads = step.c < view_.steps.size();
-    switch (step.op) {
-      case package::StepOp::kLabel:
+    const bool leads = action.c < view_.actions.size();
+    switch (action.op) {
+      case package::ActionOp::kLabel:
         return true;
-      case package::StepOp::kReadSize:
-        return is_size(step.a) && IsTensor(step.b) && IsInteger(view_.tensors[step.b]);
-      case package::StepOp::kSetSize:
-        return is_size(step.a) && is_value(step.b);
-      case package::StepOp::kJump:
+      case package::ActionOp::kReadSize:
+        return is_size(action.a) && IsTensor(action.b) && IsInteger(view_.tensors[action.b]);
+      case package::ActionOp::kSetSize:
+        return is_size(action.a) && is_value(action.b);
+      case package::ActionOp::kJump:
         return leads;
-      case package::StepOp::kJumpIfZero:
-        return leads && is_value(step.a);
-      case package::StepOp::kCopy:
-        return IsWritten(step.a) && IsTensor(step.b);
-      case package::StepOp::kCopyRow:
-        return IsWritten(step.a) && IsTensor(step.b) && is_value(step.c);
-      case package::StepOp::kSwap:
-        return IsIntermediate(step.a) && IsIntermediate(step.b) &&
-               view_.tensors[step.a].bytes == view_.tensors[step.b].bytes;
-      case package::StepOp::kRequire:
-        return is_value(step.a) && IsTensor(step.b);
+      case package::ActionOp::kJumpIfZero:
+        return leads && is_value(action.a);
+      case package::ActionOp::kCopy:
+        return IsWritten(action.a) && IsTensor(action.b);
+      case package::ActionOp::kCopyRow:
+        return IsWritten(action.a) && IsTensor(action.b) && is_value(action.c);
+      case package::ActionOp::kSwap:
+        return IsIntermediate(action.a) && IsIntermediate(action.b) &&
+               view_.tensors[action.a].bytes == view_.tensors[action.b].bytes &&
+               view_.tensors[action.a].home == view_.tensors[action.b].home;
+      case package::ActionOp::kRequire:
+        return is_value(action.a) && IsTensor(action.b);
     }
     return false;
   }
@@ -240,7 +241,7 @@ class ManifestReader {
 
   bool IsTensor(uint32_t id) const { return id < view_.tensors.size(); }
   bool IsIntermediate(uint32_t id) const { return IsTensor(id) && view_.tensors[id].kind == TensorKind::kIntermediate; }
-  // Whether calls and steps may write the tensor.
+  // Whether calls and actions may write the tensor.
   bool IsWritten(uint32_t id) const {
     return IsIntermediate(id) || (IsTensor(id) && view_.tensors[id].kind == TensorKind::kOutput);
   }
@@ -291,6 +292,13 @@ class ManifestReader {
   // Checks the borders in the order of a run: each leads to another home, from a tensor that holds a value by then.
   Fault CheckBorders() const {
     std::vector<bool> written(view_.tensors.size(), false);
+    for (const package::ActionEntry& action : view_.actions) {  // in any order, because actions jump
+      if (action.op == ActionOp::kCopy || action.op == ActionOp::kCopyRow) written[action.a] = true;
+      if (action.op == ActionOp::kSwap) written[action.a] = written[action.b] = true;
+    }
+    if (!view_.actions.empty()) {
+      for (const CallEntry& call : view_.calls) MarkOutputs(call, &written);
+    }
     size_t next_call = 0;
     for (size_t i = 0; i < view_.borders.size(); ++i) {
       const BorderEntry& border = view_.borders[i];
@@ -322,7 +330,14 @@ class ManifestReader {
         if (is_tensor && arguments[a] != package::kNoTensor) readers[arguments[a]] |= 1u << view_.Home(call);
       }
     }
-    if (!view_.steps.empty()) std::ranges::fill(readers, 1u);  // there is one home
+    if (!view_.actions.empty() && view_.homes.size() == 1) std::ranges::fill(readers, 1u);
+    for (const package::ActionEntry& action : view_.actions) {
+      if (action.op == ActionOp::kCopy || action.op == ActionOp::kCopyRow) {
+        readers[action.b] |= 1u << view_.tensors[action.a].home;
+      } else if (action.op == ActionOp::kReadSize) {
+        readers[action.b] |= 1u << view_.tensors[action.b].home;
+      }
+    }
     for (const CopyEntry& copy : view_.copies) {
       const uint32_t home = view_.tensors[copy.target].home;
       view_.homes[home].copies.push_back(copy);
@@ -386,7 +401,7 @@ class ManifestReader {
   // Checks that rows can be written in place: to which tensors, and that nothing reads the input's old value
   // afterwards.
   Fault CheckUpdates() const {
-    if (!view_.updates.empty() && !view_.steps.empty()) return Bad("an update in place in a program with steps");
+    if (!view_.updates.empty() && !view_.actions.empty()) return Bad("an update in place in a program with actions");
     if (!view_.updates.empty() && (view_.homes.size() != 1 || view_.homes[0].has_lanes)) {
       return Bad("an update in place in a program that works in several homes, or on a device");
     }
@@ -626,7 +641,7 @@ Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, con
   HONE_RETURN_IF_FAULT(reader.CheckTensors());
   HONE_RETURN_IF_FAULT(reader.CheckSizes());
   HONE_RETURN_IF_FAULT(reader.CheckCalls());
-  HONE_RETURN_IF_FAULT(reader.CheckSteps());
+  HONE_RETURN_IF_FAULT(reader.CheckActions());
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.inputs, TensorKind::kInput, "input"));
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.outputs, TensorKind::kOutput, "output"));
   HONE_RETURN_IF_FAULT(reader.CheckBorders());

@@ -3,7 +3,7 @@
 // homes, and its kernels. Programs of format 2 give the same view, with one unit and one home.
 //
 // After ViewProgram has succeeded, every offset, count and id is in range and every text is terminated. Every call
-// gives its kernel the buffers that the kernel's interface requires, in the home of its unit, and no call or step
+// gives its kernel the buffers that the kernel's interface requires, in the home of its unit, and no call or action
 // writes an input or a constant. Therefore the rest of the runtime indexes without further checks. Not checked here:
 // the code itself, and whether this machine can run it (backend.h).
 #ifndef HONE_DEPLOY_RUNTIME_PROGRAM_VIEW_H_
@@ -58,7 +58,7 @@ struct ProgramView {
   std::span<const package::SizeStep> size_steps;
   std::span<const uint32_t> extents;  // one per element of `shapes`, or empty
   std::span<const uint32_t> size_arguments;
-  std::span<const package::StepEntry> steps;
+  std::span<const package::ActionEntry> actions;
   std::span<const package::UpdateEntry> updates;
 
   std::string_view Text(package::TextRef text) const { return {strings.data() + text.offset, text.bytes}; }

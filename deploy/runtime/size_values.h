@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SizeValues: the values of a program's open sizes for the inputs of the next run, and all that follows from them.
 //
-// The sizes come from the shapes of the inputs, and from steps of the run. Shapes of other tensors and the sizes that
+// The sizes come from the shapes of the inputs, and from actions of the run. Shapes of other tensors and the sizes that
 // kernels take follow by the steps of the manifest (package_format.h). A program without open sizes has fixed values.
 // No call allocates memory, unless it fails. Not here: memory, which is laid out for the largest sizes.
 #ifndef HONE_DEPLOY_RUNTIME_SIZE_VALUES_H_
@@ -28,7 +28,7 @@ class SizeValues {
   // Sets the open sizes from the inputs' shapes, one per input of the program, and computes everything else.
   // InvalidArgument, with all values as before, if two inputs contradict each other or a size is out of range.
   Fault Set(std::span<const std::vector<int64_t>> input_shapes);
-  // Sets a size that steps of the run set. InvalidArgument if it is out of its range.
+  // Sets a size that actions of the run set. InvalidArgument if it is out of its range.
   Fault SetSize(uint32_t size, int64_t value);
   // A value by its number (package_format.h): first come the open sizes, then the steps of the manifest.
   int64_t Value(uint32_t number) const { return values_[number]; }
@@ -49,7 +49,7 @@ class SizeValues {
 
  private:
   void Compute();
-  // Whether steps of the run set the size.
+  // Whether actions of the run set the size.
   bool IsFromRun(size_t size) const { return program_.sizes[size].tensor == package::kNoTensor; }
   // Exchanges the values of the open sizes with those in given_.
   void ExchangeGiven();

@@ -11,12 +11,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/read_file.h"
 #include "base/status.h"
 #include "base/write_all.h"
 
@@ -80,10 +79,9 @@ std::map<std::string, v1::LeaseResult> Outbox::Read() const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
     if (entry.path().extension() != kEnding) continue;
-    std::stringstream bytes;
-    bytes << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    const absl::StatusOr<std::string> bytes = ReadWholeFile(entry.path().string());
     v1::LeaseResult result;
-    if (result.ParseFromString(bytes.str()) && result.lease().lease_id() == entry.path().stem()) {
+    if (bytes.ok() && result.ParseFromString(*bytes) && result.lease().lease_id() == entry.path().stem()) {
       results[result.lease().lease_id()] = std::move(result);
       continue;
     }

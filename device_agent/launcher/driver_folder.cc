@@ -11,10 +11,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 
+#include "base/read_file.h"
 #include "base/status.h"
 
 namespace hone::agent {
@@ -132,9 +132,7 @@ void DriverFolder::SaveContents() {
       const fs::file_status status = entry->symlink_status(gone);
       if (fs::is_directory(status)) saved_.push_back({entry->path().string(), std::nullopt});
       if (!fs::is_regular_file(status)) continue;
-      std::ifstream file(entry->path(), std::ios::binary);
-      std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-      saved_.push_back({entry->path().string(), std::move(bytes)});
+      saved_.push_back({entry->path().string(), ReadWholeFile(entry->path().string()).value_or("")});
     }
   }
 }

@@ -50,6 +50,21 @@ std::vector<std::string> Decomposition::Strings(std::string_view name, std::vect
   return Read<std::vector<std::string>>(name, std::move(fallback), "a list of strings");
 }
 
+bool Decomposition::HasGraph(std::string_view name) const {
+  return std::ranges::find(Graphs(), name) != Graphs().end();
+}
+
+ValueId Decomposition::Inline(std::string_view name, ValueId x) {
+  if (!status_.ok()) return kAbsent;
+  const absl::StatusOr<Values> outputs = writer_.graphs.write(std::string(name), {x});
+  if (!outputs.ok()) {
+    Fail(outputs.status());
+  } else if (outputs->size() != 1) {
+    Fail(Malformed(fmt::format("the graph {} must have one output", name)));
+  }
+  return status_.ok() ? outputs->front() : kAbsent;
+}
+
 const TensorType& Decomposition::Type(ValueId value) const {
   static const TensorType kNone;
   return value == kAbsent ? kNone : writer_.graph.values[value].type;

@@ -27,6 +27,13 @@ namespace hone::graph::decompose {
 using Values = std::vector<ValueId>;
 using Attributes = std::map<std::string, Attribute>;
 
+// The graphs in the attributes of the node to replace.
+struct NodeGraphs {
+  std::vector<std::string> names;  // of the attributes
+  // Writes the nodes of the graph in this attribute, with these values for its inputs. Returns its outputs.
+  std::function<absl::StatusOr<Values>(const std::string& name, const Values& inputs)> write;
+};
+
 // The graph to write to, and how the importer adds to it.
 struct GraphWriter {
   Graph& graph;
@@ -36,6 +43,7 @@ struct GraphWriter {
   std::function<absl::Status(ValueId value)> compute;
   // Makes a name that no value and no open size of the model has.
   std::function<std::string(const std::string& name)> unique;
+  NodeGraphs graphs = {};
 };
 
 class Decomposition {
@@ -59,6 +67,13 @@ class Decomposition {
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> fallback);
   std::vector<double> Floats(std::string_view name, std::vector<double> fallback);
   std::vector<std::string> Strings(std::string_view name, std::vector<std::string> fallback);
+
+  // --- Graphs in attributes.
+
+  const std::vector<std::string>& Graphs() const { return writer_.graphs.names; }
+  bool HasGraph(std::string_view name) const;
+  // Writes the graph, which has one input and one output, with x for its input. Returns its output.
+  ValueId Inline(std::string_view name, ValueId x);
 
   // --- Types and constants.
 

@@ -26,7 +26,9 @@ absl::StatusOr<Values> CausalConvWithState(Decomposition& b) {
   if (dilation < 1 || dilation > kDimensionMax) return Malformed(fmt::format("attribute dilation is {}", dilation));
   const int64_t before = (b.Extent(b.Input(1), 2) - 1) * dilation;
   const bool has_past = b.Has(3);
-  if (has_past && b.Rank(b.Input(3)) != 3) return Malformed("the past state (input 3) must have 3 dimensions");
+  if (has_past && (b.Rank(b.Input(3)) != 3 || b.KnownExtent(b.Input(3), 2).value_or(before) != before)) {
+    return Malformed(fmt::format("the past state (input 3) must be [batch, channels, {}]", before));
+  }
   const ValueId x = has_past ? b.Concat({b.Input(3), b.Input(0)}, 2) : b.Input(0);
   const std::vector<int64_t> pads = {has_past ? 0 : before, 0};
   ValueId y = b.Op("Conv", {x, b.Input(1), b.Input(2)},
@@ -40,6 +42,7 @@ absl::StatusOr<Values> CausalConvWithState(Decomposition& b) {
 
 // Swish of a, times b.
 absl::StatusOr<Values> SwiGLU(Decomposition& b) {
+  if (b.Type(b.Input(0)) != b.Type(b.Input(1))) return Malformed("inputs 0 and 1 must have one type and shape");
   return Values{b.Mul(b.Op("Swish", {b.Input(0)}, {{"alpha", b.Float("alpha", 1)}}), b.Input(1))};
 }
 

@@ -29,6 +29,7 @@ std::span<const Family> AllFamilies() {
       Family{"ai.onnx.ml", MlFeatureRows()},
       Family{"ai.onnx.ml", MlLinearRows()},
       Family{"ai.onnx.ml", MlTreeRows()},
+      Family{"ai.onnx.preview", PreviewRows()},
       Family{"ai.onnx.preview.training", TrainingRows()},
       Family{"com.microsoft.nchwc", BlockedChannelRows()},
       Family{kMicrosoft, ConvolutionRows()},

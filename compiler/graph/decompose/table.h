@@ -62,6 +62,7 @@ std::span<const Row> MlTreeRows();              // ml_trees.cc: domain ai.onnx.m
 std::span<const Row> MovementRows();            // movement.cc: elements moved, selected or added; dropout
 std::span<const Row> NormRows();                // norm.cc: layer, group and root-mean-square normalization
 std::span<const Row> OwnOperatorRows();         // own_operators.cc: those with tensor expressions of their own (ops/)
+std::span<const Row> PreviewRows();             // flex_attention.cc: domain ai.onnx.preview, FlexAttention
 std::span<const Row> ProductRows();             // product.cc: FusedMatMul, FusedGemm and their relatives
 std::span<const Row> QonnxRows();               // quantizers.cc: domains of qonnx, finn and brevitas
 std::span<const Row> QuantizedProductRows();    // quantized_product.cc: QGemm, DynamicQuantizeMatMul, ...

@@ -9,6 +9,8 @@
 // unrolled over the positions.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string_view>
 
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/vocabulary.h"
@@ -25,6 +27,9 @@ using ir::Reduction;
 
 // Limit on the positions of one node with a delta rule, because compile time grows with them.
 constexpr int64_t kDeltaPositionsMax = 1024;
+
+// exp of less is 0: a decay that is less resets the state.
+constexpr double kDecayMinF32 = -104, kDecayMinF64 = -750;
 
 // Indices of the inputs. Inputs 0 to 2 are [batch, positions, heads * size].
 enum LinearAttentionInput : size_t { kQuery, kKey, kValue, kPastState, kDecay, kBeta, kEraseGate };
@@ -138,6 +143,9 @@ class LinearAttentionNode {
     if (args_.inputs[kDecay]->shape[2] == kv_heads_) return ReadAs(wide_, args_.inputs[kDecay], {b, t, head});
     return ReadHead(kDecay, b, t, head, key_size_, d);
   }
+  Expr IsReset(const Expr& decay) const {
+    return decay < Number(wide_, wide_ == DType::kFloat64 ? kDecayMinF64 : kDecayMinF32);
+  }
   Expr Past(Indices i) const {
     return args_.Has(kPastState) ? To(wide_, ReadHere(args_.inputs[kPastState], i)) : Number(wide_, 0);
   }
@@ -153,21 +161,31 @@ class LinearAttentionNode {
 
   Results EmitSums() {
     const Expr last(positions_ - 1);
-    Buffer total;  // the sums of the decays up to each position
+    // Sums up to each position: of the decays that are no resets, and of the resets. One sum of all would be so large
+    // after a reset that differences of it lose the small decays.
+    Buffer total, resets;
+    const int64_t sizes = gates_ && args_.inputs[kDecay]->shape[2] != kv_heads_ ? key_size_ : 1;
+    const auto sum_up = [&](std::string_view name, const std::function<Expr(const Expr& decay)>& term) {
+      return builder_.Reduce(name, wide_, {batch_, kv_heads_, positions_, sizes}, {positions_}, Reduction::kSum,
+                             [&](Indices i, Indices r) {
+                               return MakeSelect(r[0] <= i[2], term(Decay(i[0], r[0], i[1], i[3])), Number(wide_, 0));
+                             });
+    };
     if (gates_) {
-      const int64_t sizes = args_.inputs[kDecay]->shape[2] == kv_heads_ ? 1 : key_size_;
-      total = builder_.Reduce("decay", wide_, {batch_, kv_heads_, positions_, sizes}, {positions_}, Reduction::kSum,
-                              [&](Indices i, Indices r) {
-                                return MakeSelect(r[0] <= i[2], Decay(i[0], r[0], i[1], i[3]), Number(wide_, 0));
-                              });
+      const Expr zero = Number(wide_, 0), one = Number(wide_, 1);
+      total = sum_up("decay", [&](const Expr& decay) { return MakeSelect(IsReset(decay), zero, decay); });
+      resets = sum_up("resets", [&](const Expr& decay) { return MakeSelect(IsReset(decay), one, zero); });
     }
-    // How much of what position `from` wrote to element d of the keys is left at position `to`; from -1 stands for the
-    // past state.
+    // How much of what position `from` wrote to element d of the keys is left at position `to`; from nullptr stands for
+    // the past state.
     const auto left = [&](const Expr& b, const Expr& head, const Expr* from, const Expr& to, const Expr& d) {
       if (!gates_) return Number(wide_, 1);
-      const Expr element = total->shape[3] == 1 ? Expr(0) : d;
-      const Expr end = Read(total, {b, head, to, element});
-      return Apply(Intrinsic::kExp, from == nullptr ? end : end - Read(total, {b, head, *from, element}));
+      const Expr element = sizes == 1 ? Expr(0) : d;
+      const auto since = [&](const Buffer& sums) {
+        const Expr end = Read(sums, {b, head, to, element});
+        return from == nullptr ? end : end - Read(sums, {b, head, *from, element});
+      };
+      return MakeSelect(since(resets) > Number(wide_, 0), Number(wide_, 0), Apply(Intrinsic::kExp, since(total)));
     };
     const Buffer scores = builder_.Reduce(
         "scores", wide_, {batch_, heads_, positions_, positions_}, {key_size_}, Reduction::kSum,

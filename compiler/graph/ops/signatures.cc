@@ -166,6 +166,7 @@ constexpr auto kSignatures = std::to_array<OpSignature>({
     {"Less", 1, 2, 1, "axis:i broadcast:i"},
     {"Less", 7, 2, 1},
     {"LessOrEqual", 12, 2, 1},
+    {"LinearAttention", 27, 7, 2, "chunk_size:i kv_num_heads:i q_num_heads:i scale:f update_rule:s"},
     {"Log", 1, 1, 1, "consumed_inputs:I"},
     {"Log", 6, 1, 1},
     {"LogSoftmax", 1, 1, 1, "axis:i"},

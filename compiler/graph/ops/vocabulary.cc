@@ -30,6 +30,7 @@ bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kB
 DType ComputeType(DType storage) { return IsHalf(storage) ? DType::kFloat32 : storage; }
 
 absl::StatusOr<DType> FromOnnxType(int64_t onnx_type) {
+  if (onnx_type == 0) return Malformed("the attribute that names an element type is missing");
   for (const DTypeRow& row : kDTypeRows) {
     if (OnnxNumber(row.dtype) == onnx_type) return row.dtype;
   }

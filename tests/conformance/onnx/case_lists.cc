@@ -28,6 +28,15 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   return lines;
 }
 
+// The explanation whose key is the longest prefix of the case's name; "" if there is none.
+std::string ExplanationOf(const std::string& name, const std::map<std::string, std::string>& explanations) {
+  std::string found;  // keys ascend, so longer prefixes come later
+  for (const auto& [prefix, text] : explanations) {
+    if (name.starts_with(prefix)) found = text;
+  }
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ReadCaseList(const std::string& path) {
@@ -58,11 +67,16 @@ absl::Status WriteCaseLists(const std::string& folder, const std::map<std::strin
   std::string supported = fmt::format(
       "# The {} ONNX conformance cases that pass. One that fails, fails the tests. Written by --bless.\n", passed);
   std::string unsupported = fmt::format("# The {} ONNX conformance cases that do not pass, and why.\n", failed);
+  const auto explanations = ReadReasons(folder + "/explanations.txt");
+  std::string told;  // the explanation of the case before
   for (const auto& [name, status] : results) {
     if (status.ok()) {
       supported += name + "\n";
       continue;
     }
+    const std::string explanation = explanations.ok() ? ExplanationOf(name, *explanations) : "";
+    if (!explanation.empty() && explanation != told) unsupported += fmt::format("# {}\n", explanation);
+    told = explanation;
     unsupported += fmt::format("{}: {}\n", name, ReasonOf(status));
   }
   if (absl::Status status = WriteList(folder + "/supported.txt", supported); !status.ok()) return status;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two lists of conformance cases, supported.txt and unsupported.txt, in this folder. They state which cases pass.
 //
-// supported.txt has one case per line; unsupported.txt has "case: reason". Lines that start with '#' are comments.
+// explanations.txt, if a folder has it, is written by hand: "prefix of cases: text". The text stands as a comment
+// before the cases in unsupported.txt whose reason alone does not say why they cannot pass. supported.txt has one case
+// per line; unsupported.txt has "case: reason". Lines that start with '#' are comments.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_CASE_LISTS_H_
 #define HONE_TESTS_CONFORMANCE_ONNX_CASE_LISTS_H_
 

@@ -123,6 +123,9 @@ absl::StatusOr<NamedTensor> ToTensor(const std::string& name, const onnx::Tensor
   if (!dtype) {
     std::string type = onnx::TensorProto::DataType_Name(tensor.data_type());
     if (type.empty()) type = fmt::format("element type {}", tensor.data_type());  // newer than the installed ONNX
+    if (type == "STRING") {
+      return absl::UnimplementedError("string tensors are not supported; turn strings into numbers before the model");
+    }
     return absl::UnimplementedError(fmt::format("tensors of {} are not supported", type));
   }
   graph::Constant constant;

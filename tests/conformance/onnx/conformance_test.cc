@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -125,6 +127,13 @@ TEST(CaseLists, ReadBackWhatWasWritten) {
   EXPECT_THAT(*ReadCaseList(folder + "/unsupported.txt"), ElementsAre("node/test_loop"));
   EXPECT_THAT(*ReadReasons(folder + "/unsupported.txt"),
               ElementsAre(testing::Pair("node/test_loop", "node 'a': no operator Loop")));
+  std::ofstream(folder + "/explanations.txt") << "# by hand\nnode/test_l: Loops: all of them.\nnode/test_lo: Longer.\n";
+  ASSERT_TRUE(WriteCaseLists(folder, results).ok());
+  std::ifstream written(folder + "/unsupported.txt");
+  const std::string text{std::istreambuf_iterator<char>(written), {}};
+  EXPECT_THAT(text, HasSubstr("\n# Longer.\nnode/test_loop: node"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("Loops")));
+  EXPECT_THAT(*ReadCaseList(folder + "/unsupported.txt"), ElementsAre("node/test_loop"));
   std::filesystem::remove_all(folder);
   EXPECT_FALSE(ReadCaseList(folder + "/supported.txt").ok());
 }

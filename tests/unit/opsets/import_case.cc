@@ -38,15 +38,16 @@ ImportModel ModelOf(const OpCase& test_case, const ImportOf& import) {
   std::vector<std::string> inputs, outputs, attributes;
   for (size_t i = 0; i < test_case.inputs.size(); ++i) {
     const Constant& input = test_case.inputs[i];
-    inputs.push_back(input.data == nullptr ? "" : "x" + std::to_string(i));
+    const std::string name = input.data == nullptr ? "" : "x" + std::to_string(i);
+    if (!import.captured.contains(i)) inputs.push_back(name);
     if (input.data == nullptr) continue;
     const auto* raw = reinterpret_cast<const char*>(input.data->data());
     const std::vector<int64_t> shape = ir::Values(input.type.shape);
     if (import.constants.contains(i)) {
-      b.Initializer(TensorOfBytes(inputs.back(), OnnxNumber(input.type.dtype), shape, {raw, input.data->size()}));
+      b.Initializer(TensorOfBytes(name, OnnxNumber(input.type.dtype), shape, {raw, input.data->size()}));
       continue;
     }
-    b.Input(inputs.back(), Dims(std::vector<Dim>(shape.begin(), shape.end())), OnnxNumber(input.type.dtype));
+    b.Input(name, Dims(std::vector<Dim>(shape.begin(), shape.end())), OnnxNumber(input.type.dtype));
     model.inputs.emplace_back(input.data->begin(), input.data->end());
   }
   for (int k = 0; k < test_case.outputs; ++k) {
@@ -55,6 +56,7 @@ ImportModel ModelOf(const OpCase& test_case, const ImportOf& import) {
     if (!unused) b.Output(outputs.back());
   }
   for (const auto& [name, value] : test_case.attributes) attributes.push_back(AttributeText(name, value));
+  attributes.insert(attributes.end(), import.graphs.begin(), import.graphs.end());
   b.Node(test_case.op, inputs, outputs, attributes, test_case.domain);
   model.bytes = b.Model(test_case.opset);
   return model;

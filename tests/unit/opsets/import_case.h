@@ -16,9 +16,13 @@
 namespace hone::graph {
 
 // Inputs are model inputs, except those in `constants`, which are initializers. Outputs in `unused` have no name.
+// `graphs` are further attributes of the node, from GraphAttr. Only they read the inputs in `captured`, by the name
+// x<i>.
 struct ImportOf {
   std::set<size_t> constants = {};
   std::set<size_t> unused = {};
+  std::vector<std::string> graphs = {};
+  std::set<size_t> captured = {};
 };
 
 // Returns the outputs; those of unused outputs are empty.

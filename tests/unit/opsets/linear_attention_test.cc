@@ -16,6 +16,9 @@ struct LinearCase {
   bool past = false, decay_per_element = false, one_beta = false, erase = false;
   double scale = 0;
   DType dtype = DType::kFloat32;
+  DType state = DType::kUInt8;  // of the past state; kUInt8: dtype
+  bool converges = false;       // small keys and strengths from 0 to 0.7: the state stays small over many positions
+  int64_t resets = 0;           // decays that are minus infinity: all of them at this many first positions after 0
 };
 
 constexpr int64_t kBatch = 2, kKeySize = 3, kValueSize = 2;
@@ -39,6 +42,14 @@ class PlainLinearAttention {
     decay_ = Ripple(rows * c.kv_heads * DecaySize(), 5, 0.5);
     beta_ = Ripple(rows * (c.one_beta ? 1 : c.kv_heads), 6, 0.7);
     erase_ = Ripple(rows * c.kv_heads * kKeySize, 7);
+    for (double& key : key_) key *= c.converges ? 0.5 : 1;
+    for (double& beta : beta_) beta = c.converges ? std::abs(beta) : beta;
+    for (double& decay : decay_) decay = c.converges ? -std::abs(decay) : decay;
+    const auto per_row = static_cast<int64_t>(decay_.size()) / rows;
+    for (int64_t i = 0; i < static_cast<int64_t>(decay_.size()); ++i) {
+      const int64_t position = i / per_row % c.positions;
+      if (position >= 1 && position <= c.resets) decay_[static_cast<size_t>(i)] = -INFINITY;
+    }
   }
 
   OpCase Node() const {
@@ -46,7 +57,8 @@ class PlainLinearAttention {
       return Tensor(c_.dtype, {kBatch, c_.positions, static_cast<int64_t>(x.size()) / (kBatch * c_.positions)}, x);
     };
     OpCase node{"LinearAttention", {input(query_), input(key_), input(value_)}};
-    node.inputs.push_back(c_.past ? Tensor(c_.dtype, {kBatch, c_.kv_heads, kKeySize, kValueSize}, state_) : Absent());
+    const DType state = c_.state == DType::kUInt8 ? c_.dtype : c_.state;
+    node.inputs.push_back(c_.past ? Tensor(state, {kBatch, c_.kv_heads, kKeySize, kValueSize}, state_) : Absent());
     node.inputs.push_back(gates_ ? input(decay_) : Absent());
     node.inputs.push_back(corrects_ ? input(beta_) : Absent());
     if (c_.erase) node.inputs.push_back(input(erase_));
@@ -109,7 +121,7 @@ class PlainLinearAttention {
     return sum * (c_.scale != 0 ? c_.scale : 1 / std::sqrt(static_cast<double>(kKeySize)));
   }
 
-  const LinearCase& c_;
+  const LinearCase c_;
   const bool gates_, corrects_;
   std::vector<double> query_, key_, value_, state_, decay_, beta_, erase_;
 };
@@ -119,7 +131,7 @@ void ExpectLinearAttention(const LinearCase& c) {
   PlainLinearAttention plain(c);
   const OpCase node = plain.Node();
   const std::vector<double> output = plain.Run();
-  const double tolerance = c.dtype == DType::kFloat32 ? 1e-5 : 1e-2;
+  const double tolerance = c.dtype == DType::kFloat64 ? 1e-12 : c.dtype == DType::kFloat32 ? 1e-5 : 1e-2;
   ExpectImported(node, {kBatch, c.positions, c.heads * kValueSize}, output, {}, 0, tolerance);
   ExpectImported(node, {kBatch, c.kv_heads, kKeySize, kValueSize}, plain.state(), {}, 1, tolerance);
 }
@@ -142,6 +154,86 @@ TEST(LinearAttention, StrengthsAndGates) {
 TEST(LinearAttention, SixteenBitFloats) {
   ExpectLinearAttention({.rule = "gated", .past = true, .dtype = DType::kFloat16});
   ExpectLinearAttention({.rule = "gated_delta", .past = true, .dtype = DType::kFloat16});
+}
+
+TEST(LinearAttention, DoublesAndBFloats) {
+  for (const char* rule : {"linear", "gated", "delta", "gated_delta"}) {
+    ExpectLinearAttention({.rule = rule, .past = true, .dtype = DType::kFloat64});
+  }
+  ExpectLinearAttention({.rule = "linear", .positions = 1, .past = true, .scale = 0.25, .dtype = DType::kBFloat16});
+}
+
+TEST(LinearAttention, TheStateHasATypeOfItsOwn) {
+  const LinearCase c = {.rule = "gated_delta", .past = true, .dtype = DType::kFloat16, .state = DType::kFloat32};
+  ExpectLinearAttention(c);
+  const absl::StatusOr<std::vector<Constant>> results = RunImported(PlainLinearAttention(c).Node());
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].type.dtype, DType::kFloat16);
+  EXPECT_EQ((*results)[1].type.dtype, DType::kFloat32);
+}
+
+TEST(LinearAttention, ADecayOfMinusInfinityForgetsAll) {
+  for (const int64_t resets : {1, 3}) {
+    for (const bool per_element : {false, true}) {
+      for (const char* rule : {"gated", "gated_delta"}) {
+        ExpectLinearAttention(
+            {.rule = rule, .positions = 6, .past = true, .decay_per_element = per_element, .resets = resets});
+      }
+    }
+  }
+  ExpectLinearAttention({.rule = "gated", .positions = 6, .past = true, .dtype = DType::kFloat64, .resets = 2});
+}
+
+TEST(LinearAttention, ManyPositionsOfADeltaRuleAreALoop) {
+  for (const char* rule : {"delta", "gated_delta"}) {
+    for (const bool past : {false, true}) {
+      ExpectLinearAttention({.rule = rule, .positions = 40, .past = past, .converges = true});
+      ExpectLinearAttention({.rule = rule,
+                             .heads = 4,
+                             .positions = 40,
+                             .past = past,
+                             .decay_per_element = true,
+                             .one_beta = true,
+                             .erase = true,
+                             .scale = 0.3,
+                             .converges = true});
+    }
+  }
+  ExpectLinearAttention({.rule = "delta", .positions = 40, .dtype = DType::kFloat64, .converges = true});
+  ExpectLinearAttention({.rule = "gated_delta",
+                         .positions = 40,
+                         .past = true,
+                         .dtype = DType::kFloat16,
+                         .state = DType::kFloat32,
+                         .converges = true});
+  const LinearCase reset = {.rule = "gated_delta", .positions = 40, .past = true, .converges = true, .resets = 3};
+  ExpectLinearAttention(reset);
+}
+
+TEST(LinearAttention, TheDefaultRuleIsGatedDelta) {
+  PlainLinearAttention plain({.rule = "gated_delta"});
+  OpCase node = plain.Node();
+  node.attributes.erase("update_rule");
+  node.attributes["chunk_size"] = Int(2);  // a hint
+  ExpectImported(node, {kBatch, 4, 2 * kValueSize}, plain.Run());
+}
+
+TEST(LinearAttention, FormsOfItsSignature) {
+  OpCase node = PlainLinearAttention(LinearCase{}).Node();
+  node.attributes["kv_heads"] = Int(2);
+  ExpectRefused(node, absl::StatusCode::kInvalidArgument, "kv_heads");
+}
+
+TEST(LinearAttention, SizesMustFit) {
+  const auto code = absl::StatusCode::kInvalidArgument;
+  OpCase node = PlainLinearAttention(LinearCase{.past = true}).Node();
+  node.attributes["kv_num_heads"] = Int(4);
+  ExpectRefused(node, code, "must be a multiple of kv_num_heads");
+  node.attributes["kv_num_heads"] = Int(1);
+  ExpectRefused(node, code, "the shape of input 1 does not fit");
+  node = PlainLinearAttention(LinearCase{.past = true}).Node();
+  node.inputs[3] = Floats({kBatch, 2, kValueSize, kKeySize}, Ripple(kBatch * 2 * kValueSize * kKeySize, 1));
+  ExpectRefused(node, code, "the past state (input 3) must be");
 }
 
 TEST(LinearAttention, RulesNeedTheirInputs) {
@@ -172,6 +264,56 @@ TEST(CausalConvWithState, InputsShorterThanTheState) {
   const OpCase one_tap = {"CausalConvWithState", {Floats({1, 1, 1}, {7}), Floats({1, 1, 1}, {2})}, {}, 27, 2};
   ExpectImported(one_tap, {1, 1, 1}, {14});
   ExpectImported(one_tap, {1, 1, 0}, {}, {}, 1);
+}
+
+TEST(CausalConvWithState, TypesAgainstPlainLoops) {
+  constexpr int64_t kChannels = 3, kTaps = 4, kPositions = 5;
+  const std::vector<double> x = Ripple(kBatch * kChannels * kPositions, 1), w = Ripple(kChannels * kTaps, 2);
+  const std::vector<double> bias = Ripple(kChannels, 3), past = Ripple(kBatch * kChannels * (kTaps - 1), 4);
+  std::vector<double> all, expected, present;
+  for (int64_t row = 0; row < kBatch * kChannels; ++row) {
+    all.assign(past.begin() + row * (kTaps - 1), past.begin() + (row + 1) * (kTaps - 1));
+    all.insert(all.end(), x.begin() + row * kPositions, x.begin() + (row + 1) * kPositions);
+    for (int64_t t = 0; t < kPositions; ++t) {
+      double sum = bias[static_cast<size_t>(row % kChannels)];
+      for (int64_t k = 0; k < kTaps; ++k) {
+        sum += all[static_cast<size_t>(t + k)] * w[static_cast<size_t>(row % kChannels * kTaps + k)];
+      }
+      expected.push_back(sum / (1 + std::exp(-sum)));
+    }
+    present.insert(present.end(), all.end() - (kTaps - 1), all.end());
+  }
+  for (const auto& [dtype, tolerance] : {std::pair(DType::kFloat32, 1e-5), std::pair(DType::kFloat64, 1e-12),
+                                         std::pair(DType::kFloat16, 5e-3), std::pair(DType::kBFloat16, 4e-2)}) {
+    const OpCase node = {"CausalConvWithState",
+                         {Tensor(dtype, {kBatch, kChannels, kPositions}, x), Tensor(dtype, {kChannels, 1, kTaps}, w),
+                          Tensor(dtype, {kChannels}, bias), Tensor(dtype, {kBatch, kChannels, kTaps - 1}, past)},
+                         {{"activation", std::string("silu")}},
+                         27,
+                         2};
+    ExpectImported(node, {kBatch, kChannels, kPositions}, expected, {}, 0, tolerance);
+    ExpectImported(node, {kBatch, kChannels, kTaps - 1}, present, {}, 1, tolerance);
+  }
+}
+
+TEST(CausalConvWithState, OneTapHasAnEmptyState) {
+  const OpCase node = {"CausalConvWithState",
+                       {Floats({1, 1, 2}, {7, 8}), Floats({1, 1, 1}, {2}), Absent(), Floats({1, 1, 0}, {})},
+                       {},
+                       27,
+                       2};
+  ExpectImported(node, {1, 1, 2}, {14, 16});
+  ExpectImported(node, {1, 1, 0}, {}, {}, 1);
+}
+
+TEST(CausalConvWithState, FormsAndSizesMustFit) {
+  const auto code = absl::StatusCode::kInvalidArgument;
+  const Constant x = Floats({1, 2, 3}, {1, 2, 3, 4, 5, 6}), w = Floats({2, 1, 2}, {1, 2, 3, 4});
+  ExpectRefused({"CausalConvWithState", {x, w}, {{"activations", std::string("silu")}}, 27}, code, "activations");
+  ExpectRefused({"CausalConvWithState", {x, w, Absent(), Floats({1, 2, 2}, {1, 2, 3, 4})}, {}, 27, 2}, code,
+                "the past state (input 3) must be");
+  ExpectRefused({"CausalConvWithState", {x, Floats({1, 1, 2}, {1, 2})}, {}, 27}, code, "channels");
+  ExpectRefused({"CausalConvWithState", {x, Floats({2, 2, 1}, {1, 2, 3, 4})}, {}, 27}, code, "channels");
 }
 
 TEST(CausalConvWithState, ActivationsAndHalves) {

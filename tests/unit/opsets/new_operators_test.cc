@@ -50,14 +50,91 @@ TEST(NewOperators, SwishAndSwiGlu) {
   }
 }
 
-TEST(NewOperators, TypesOfOpsets27And28) {
+TEST(NewOperators, SwiGluHasTwoInputsOfOneShape) {
+  const auto code = absl::StatusCode::kInvalidArgument;
+  const Constant two = Floats({2}, {1, 2}), one = Floats({1}, {1});
+  ExpectRefused({"SwiGLU", {two, one}, {}, 28}, code, "inputs 0 and 1 must have one type and shape");
+  ExpectRefused({"SwiGLU", {two, Tensor(DType::kFloat64, {2}, {1, 2})}, {}, 28}, code, "one type and shape");
+  ExpectRefused({"SwiGLU", {two, two}, {}, 27}, code, "28");
+  ExpectRefused({"SwiGLU", {two, two}, {{"beta", 1.0}}, 28}, code, "beta");
+  ExpectRefused({"SwiGLU", {two, two, two}, {}, 28}, code, "3 inputs");
+}
+
+TEST(NewOperators, SwiGluOfShapesAndEdges) {
+  const auto swish = [](double x, double alpha) { return x / (1 + std::exp(-alpha * x)); };
+  ExpectImported({"SwiGLU", {Floats({}, {3}), Floats({}, {4})}, {}, 28}, {}, {swish(3, 1) * 4});
+  ExpectImported({"SwiGLU", {Floats({2, 0}, {}), Floats({2, 0}, {})}, {}, 28}, {2, 0}, {});
+  const Constant a = Floats({1, 2, 2}, {-200, 200, -0.0, 1e-7}), b = Floats({1, 2, 2}, {3, -3, 5, 5});
+  ExpectImported({"SwiGLU", {a, b}, {}, 28}, {1, 2, 2}, {0, -600, 0, 2.5e-7}, {}, 0, 1e-12);
+  ExpectImported({"SwiGLU", {a, b}, {{"alpha", 0.0}}, 28}, {1, 2, 2}, {-300, -300, 0, 2.5e-7});
+  ExpectImported({"SwiGLU", {a, b}, {{"alpha", -1.0}}, 28}, {1, 2, 2}, {-600, 0, 0, 2.5e-7});
+  ExpectImported({"SwiGLU", {Tensor(DType::kFloat64, {1}, {0.7}), Tensor(DType::kFloat64, {1}, {3})}, {}, 28}, {1},
+                 {swish(0.7, 1) * 3}, {}, 0, 1e-14);
+}
+
+TEST(NewOperators, RangeOfSixteenBitFloats) {
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-    const auto number = [&](double x) { return Tensor(dtype, {}, {x}); };
-    ExpectImported({"Range", {number(1), number(3), number(0.5)}, {}, 27}, {4}, {1, 1.5, 2, 2.5},
-                   {.constants = {0, 1, 2}});
-    const double low = 2 * (std::exp(-0.5) - 1);
-    ExpectImported({"Celu", {Tensor(dtype, {2}, {-1, 3})}, {{"alpha", 2.0}}, 28}, {2}, {low, 3}, {}, 0, 1e-2);
+    const auto range = [&](double start, double limit, double delta) {
+      const auto number = [&](double x) { return Tensor(dtype, {}, {x}); };
+      return OpCase{"Range", {number(start), number(limit), number(delta)}, {}, 27};
+    };
+    const ImportOf constants = {.constants = {0, 1, 2}};
+    ExpectImported(range(1, 3, 0.5), {4}, {1, 1.5, 2, 2.5}, constants);
+    ExpectImported(range(1, 3.25, 0.5), {5}, {1, 1.5, 2, 2.5, 3}, constants);  // the limit is not in the range
+    ExpectImported(range(2, -1, -1), {3}, {2, 1, 0}, constants);
+    ExpectImported(range(2, 2, 1), {0}, {}, constants);
+    ExpectImported(range(2, 5, -1), {0}, {}, constants);
+    // 256 + i has no 8 bits: each element is rounded once, from start + i * delta.
+    if (dtype == DType::kBFloat16) ExpectImported(range(256, 262, 1), {6}, {256, 256, 258, 260, 260, 260}, constants);
+    ExpectRefused(range(1, 3, 0), absl::StatusCode::kInvalidArgument, "", constants);
   }
+  const auto older = Tensor(DType::kFloat16, {}, {1});
+  ExpectImported({"Range", {older, older, older}, {}, 26}, {0}, {}, {.constants = {0, 1, 2}});
+}
+
+TEST(NewOperators, CeluOfAllFloats) {
+  const auto celu = [](double x, double alpha) {
+    return std::max(x, 0.0) + std::min(0.0, alpha * std::expm1(x / alpha));
+  };
+  for (const auto& [dtype, tolerance] : {std::pair(DType::kFloat32, 2e-6), std::pair(DType::kFloat64, 1e-14),
+                                         std::pair(DType::kFloat16, 4e-3), std::pair(DType::kBFloat16, 2e-2)}) {
+    for (const double alpha : {1.0, 2.0, 0.5, -1.5}) {
+      const std::vector<double> x = {alpha > 0 ? -100.0 : -8.0, -1, -0.0078125, -0.0, 0, 0.5, 3};
+      std::vector<double> expected;
+      for (const double number : x) expected.push_back(celu(number, alpha));
+      ExpectImported({"Celu", {Tensor(dtype, {7}, x)}, {{"alpha", alpha}}, 28}, {7}, expected, {}, 0, tolerance);
+    }
+    ExpectImported({"Celu", {Tensor(dtype, {2}, {-1, 3})}, {}, 28}, {2}, {std::expm1(-1), 3}, {}, 0, tolerance);
+  }
+}
+
+TEST(NewOperators, BitCastKeepsBitsOfAllWidths) {
+  const auto to = [](int64_t type) { return std::map<std::string, Attribute>{{"to", Int(type)}}; };
+  ExpectImported({"BitCast", {Tensor(DType::kUInt8, {2}, {200, 1})}, to(3), 26}, {2}, {-56, 1});
+  ExpectImported({"BitCast", {Tensor(DType::kInt16, {1}, {-1})}, to(4), 26}, {1}, {65535});
+  ExpectImported({"BitCast", {Tensor(DType::kBFloat16, {1}, {1})}, to(10), 26}, {1}, {1.875});  // 0x3F80
+  ExpectImported({"BitCast", {Tensor(DType::kUInt32, {1}, {0xC0000000})}, to(1), 26}, {1}, {-2});
+  ExpectImported({"BitCast", {Tensor(DType::kInt64, {1}, {4607182418800017408.0})}, to(11), 26}, {1}, {1});
+  ExpectImported({"BitCast", {Tensor(DType::kUInt64, {2, 0}, {})}, to(11), 26}, {2, 0}, {});
+  ExpectImported({"BitCast", {Floats({2}, {1, 2})}, to(1), 26}, {2}, {1, 2});
+  for (const char* op : {"BitCast", "Cast"}) {
+    ExpectRefused({op, {Floats({1}, {1})}, {}, 26}, absl::StatusCode::kInvalidArgument, "is missing");
+  }
+}
+
+TEST(NewOperators, CumulativeProductsOfAllTypes) {
+  const ImportOf import = {.constants = {1}};
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16, DType::kInt32,
+                            DType::kInt64, DType::kUInt32, DType::kUInt64}) {
+    const Constant x = Tensor(dtype, {2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    ExpectImported({"CumProd", {x, Ints({}, {0})}, {}, 26}, {2, 2, 2}, {1, 2, 3, 4, 5, 12, 21, 32}, import);
+    ExpectImported({"CumProd", {x, Tensor(DType::kInt32, {}, {-2})}, {{"exclusive", Int(1)}}, 26}, {2, 2, 2},
+                   {1, 1, 1, 2, 1, 1, 5, 6}, import);
+    ExpectImported({"CumProd", {x, Ints({1}, {2})}, {{"reverse", Int(1)}}, 26}, {2, 2, 2}, {2, 2, 12, 4, 30, 6, 56, 8},
+                   import);
+  }
+  ExpectRefused({"CumProd", {Floats({2}, {1, 2}), Ints({}, {1})}, {}, 26}, absl::StatusCode::kInvalidArgument, "axis",
+                import);
 }
 
 TEST(NewOperators, TensorScatterWritesIntoACache) {

@@ -137,7 +137,7 @@ TEST(PlanArenaTest, EachHomeHasItsOwnArena) {
   EXPECT_EQ(program.arena_bytes[1], Rounded(4000) + 2 * Rounded(400));
 
   program.borders[1].call = 1;
-  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("tensor 5 't' is used at step 1 before"));
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("tensor 5 't' is used at moment 1 before"));
 }
 
 TEST(PlanArenaTest, KeepsATensorUntilItIsCopied) {
@@ -163,7 +163,7 @@ TEST(PlanArenaTest, NamesATensorThatIsReadBeforeItIsWritten) {
   const absl::Status status = PlanArena(program);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("tensor 1 't' is used at step 0 before any call has written it"));
+              HasSubstr("tensor 1 't' is used at moment 0 before any call has written it"));
 }
 
 TEST(PlanArenaTest, RefusesIdsAndCountsOutOfRange) {

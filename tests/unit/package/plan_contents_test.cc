@@ -43,9 +43,8 @@ TEST(PlanContentsTest, LayersThatShareWeightsSharePackedOnes) {
   }
 }
 
-// Matrix products run on an OpenCL device, and softmaxes on a CPU.
-TEST(PlanContentsTest, ATensorThatAnotherHomeReadsCrossesOneBorder) {
-  const graph::Plan plan = graph::BuildPlan(graph::ParseGraph(R"(graph
+graph::Plan PlanOfProductsAndSoftmaxes() {
+  return graph::BuildPlan(graph::ParseGraph(R"(graph
 input x: f32[4,16]
 const w: f32[16,16] = omitted "w"
 a: f32[4,16] = MatMul(x, w)
@@ -57,20 +56,30 @@ output c as "c"
 output d as "d"
 output x as "e"
 )")
-                                                .value())
-                               .value();
+                              .value())
+      .value();
+}
+
+// Matrix products run on an OpenCL device, and softmaxes on a CPU.
+PlanContents ContentsOnTwoTargets(const graph::Plan& plan) {
   KernelOptions options{.target = target::TypicalTarget(target::Kind::kOpenCl), .threads = 1};
   options.other_units = {{target::ParseTarget("x86_64 -mcpu=haswell").value(), nullptr}};
   options.placement.by_operator["softmax"] = 1;
   const auto kernels = CompileKernels(plan.workloads, options);
-  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  EXPECT_TRUE(kernels.ok()) << kernels.status();
   PackageProgram start;
   start.units = {{.kind = CodeKind::kOpenCl}, {.kind = CodeKind::kX86_64}};
   for (const CompiledKernel& kernel : *kernels) start.kernel_units.push_back(static_cast<uint32_t>(kernel.unit));
   AssignHomes(start);
   absl::StatusOr<PlanContents> contents = BuildContents(plan, *kernels, 1, std::move(start));
-  ASSERT_TRUE(contents.ok()) << contents.status();
-  PackageProgram& program = contents->program;
+  EXPECT_TRUE(contents.ok()) << contents.status();
+  EXPECT_TRUE(PlanArena(contents->program).ok());
+  return *std::move(contents);
+}
+
+TEST(PlanContentsTest, ATensorThatAnotherHomeReadsCrossesOneBorder) {
+  const PlanContents contents = ContentsOnTwoTargets(PlanOfProductsAndSoftmaxes());
+  const PackageProgram& program = contents.program;
   ASSERT_EQ(program.calls.size(), 4u);
   ASSERT_EQ(program.borders.size(), 2u);
   const PackageBorder &of_a = program.borders[0], &of_b = program.borders[1];
@@ -87,8 +96,38 @@ output x as "e"
   EXPECT_EQ(program.tensors[program.outputs[2]].home, 1u);
   ASSERT_EQ(program.copies.size(), 1u);
   EXPECT_EQ(program.tensors[program.copies[0].target].home, 1u) << "an input is copied in this process";
-  ASSERT_TRUE(PlanArena(program).ok());
   EXPECT_EQ(program.arena_bytes.size(), 2u);
+}
+
+// c is that of the product or that of the softmax, as a run decides.
+TEST(PlanContentsTest, BranchesOfSeveralTargetsWriteOneTensor) {
+  graph::Plan plan = PlanOfProductsAndSoftmaxes();
+  ASSERT_EQ(plan.calls.size(), 4u);
+  using graph::ActionKind;
+  plan.actions = {{.kind = ActionKind::kJumpIfZero, .call = 2, .value = ir::Size(0), .destination = 2},
+                  {.kind = ActionKind::kJump, .call = 3, .destination = 3},
+                  {.kind = ActionKind::kLabel, .call = 3},
+                  {.kind = ActionKind::kLabel, .call = 4}};
+  plan.calls[3].arguments.back() = plan.calls[2].arguments.back();
+  plan.outputs.erase(plan.outputs.begin() + 2);
+  const PlanContents contents = ContentsOnTwoTargets(plan);
+  const PackageProgram& program = contents.program;
+  ASSERT_EQ(program.borders.size(), 3u);
+  EXPECT_EQ(program.borders[0].source, program.borders[2].source);
+  EXPECT_NE(program.borders[0].target, program.borders[2].target) << "a copy is not used after a jump";
+  EXPECT_EQ(program.borders[2].call, 3u);
+  EXPECT_EQ(program.calls[3].arguments[0], program.borders[2].target);
+  const TensorId c = program.outputs[1], written = program.calls[3].arguments.back();
+  EXPECT_EQ(program.tensors[c].home, 0u);
+  EXPECT_EQ(program.calls[2].arguments.back(), c);
+  EXPECT_EQ(program.tensors[written].home, 1u);
+  ASSERT_EQ(program.actions.size(), 5u);
+  EXPECT_EQ(program.actions[0].destination, 2u);
+  EXPECT_EQ(program.actions[1].destination, 4u) << "the copy is not done after the other branch";
+  EXPECT_EQ(program.actions[3].op, ActionOp::kCopy);
+  EXPECT_EQ(program.actions[3].call, 4u);
+  EXPECT_EQ(program.actions[3].source, written);
+  EXPECT_EQ(program.actions[3].target, c);
 }
 
 }  // namespace

@@ -144,6 +144,71 @@ TEST_F(SplitProgramTest, UnitsOfCpusShareTheirMemory) {
   EXPECT_THAT(Output(*model, 0), ElementsAreArray(TinyOutput()));
 }
 
+// state = x; three times { sum = state + bias (device); next = 2 sum (CPU); swap(state, next) }; y = state + bias
+// (device).
+package::PackageProgram SplitLoop(const std::string& kernels) {
+  package::PackageProgram program = TinySplitProgram(TinyOpenClProgram(), kernels);
+  enum : package::TensorId { kX, kBiasTensor, kSum, kY, kSumOnCpu = 6, kState, kStateOnDevice, kNext, kResultOnDevice };
+  program.tensors.push_back(program.tensors[kState]);
+  program.tensors.push_back(program.tensors[kStateOnDevice]);
+  program.calls[0].arguments[0] = kStateOnDevice;
+  program.calls[1].arguments[1] = kNext;
+  program.calls[2].arguments[0] = kResultOnDevice;
+  program.borders = {{kState, kStateOnDevice, 0}, {kSum, kSumOnCpu, 1}, {kState, kResultOnDevice, 2}};
+  const ir::OpenSize iteration = {"iteration", 0, 3};
+  const ir::Size number = ir::Size::Open(iteration);
+  program.sizes = {iteration};
+  using package::ActionOp;
+  program.actions = {{.op = ActionOp::kCopy, .call = 0, .source = kX, .target = kState},
+                     {.op = ActionOp::kSetSize, .call = 0, .size = "iteration", .value = 0},
+                     {.op = ActionOp::kLabel, .call = 0},
+                     {.op = ActionOp::kJumpIfZero, .call = 0, .value = ir::Size(3) - number, .destination = 7},
+                     {.op = ActionOp::kSwap, .call = 2, .source = kNext, .target = kState},
+                     {.op = ActionOp::kSetSize, .call = 2, .size = "iteration", .value = number + ir::Size(1)},
+                     {.op = ActionOp::kJump, .call = 2, .destination = 2},
+                     {.op = ActionOp::kLabel, .call = 2}};
+  EXPECT_TRUE(package::PlanArena(program).ok());
+  return program;
+}
+
+std::vector<float> SplitLoopOutput() {
+  std::vector<float> y = TinyInput();
+  for (size_t i = 0; i < y.size(); ++i) {
+    for (int round = 0; round < 3; ++round) y[i] = 2 * (y[i] + kBias[i % kColumns]);
+    y[i] += kBias[i % kColumns];
+  }
+  return y;
+}
+
+TEST_F(SplitProgramTest, ALoopCrossesBordersInEveryIteration) {
+  const std::unique_ptr<Model> model = Load(SplitLoop(kernels_));
+  for (int run = 1; run <= 2; ++run) {
+    ASSERT_TRUE(model->SetInput(0, input_.tensor).ok());
+    ASSERT_TRUE(model->Run().ok());
+    EXPECT_THAT(Output(*model, 0), ElementsAreArray(SplitLoopOutput()));
+    EXPECT_THAT(Output(*model, 1), ElementsAreArray(x_));
+    EXPECT_THAT(Output(*model, 2), ElementsAreArray(kBias));
+    EXPECT_EQ(device_.reads, 3 * run);
+    EXPECT_EQ(device_.writes, 4 * run);
+  }
+}
+
+// The state is in the memory of the device: actions fill it from the CPU's.
+TEST_F(SplitProgramTest, ActionsCopyFromOneHomeToAnother) {
+  package::PackageProgram program = SplitLoop(kernels_);
+  enum : package::TensorId { kY = 3, kOut = 4, kState = 7 };
+  program.copies = {program.copies[1]};
+  program.tensors[kOut].home = 0;
+  program.actions.push_back({.op = package::ActionOp::kCopy, .call = 3, .source = kState, .target = kOut});
+  ASSERT_TRUE(package::PlanArena(program).ok());
+  const std::unique_ptr<Model> model = Load(program);
+  ASSERT_TRUE(model->SetInput(0, input_.tensor).ok());
+  ASSERT_TRUE(model->Run().ok());
+  std::vector<float> state = SplitLoopOutput();
+  for (size_t i = 0; i < state.size(); ++i) state[i] -= kBias[i % kColumns];
+  EXPECT_THAT(Output(*model, 1), ElementsAreArray(state));
+}
+
 TEST_F(SplitProgramTest, AProfileHasTheTimesOfCallsAndBorders) {
   const std::unique_ptr<Model> model = Load(TinySplitProgram(TinyOpenClProgram(), kernels_));
   ASSERT_TRUE(model->SetInput(0, input_.tensor).ok());
@@ -185,6 +250,18 @@ TEST_F(SplitProgramTest, AUnitThatCannotRunHereIsNamed) {
 }
 
 class SplitOpenClTest : public OpenClTest {};
+
+TEST_F(SplitOpenClTest, ALoopCrossesBordersInEveryIteration) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const LoadedModel model(WriteSplit(folder, SplitLoop(CompileTinyKernels())));
+  const std::vector<float> x = TinyInput();
+  const FloatTensor input(x.data(), {kRows, kColumns});
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_EQ(hone_set_input(model, 0, &input.tensor), HONE_OK);
+    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+    EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(SplitLoopOutput()));
+  }
+}
 
 TEST_F(SplitOpenClTest, ComputesAsOneUnitDoes) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
