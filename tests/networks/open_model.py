@@ -74,7 +74,7 @@ def draw_input(random, described, sizes):
         array = np.full(shape, sizes[described["size"]] > 0)
     else:
         array = DRAWS[described["draw"]](random, shape, described)
-    return np.ascontiguousarray(np.asarray(array).astype(described["dtype"]))
+    return np.asarray(array, dtype=described["dtype"], order="C")
 
 
 def draw_inputs(description, sizes, seed):

@@ -36,6 +36,11 @@ class Draws(unittest.TestCase):
         self.assertTrue(drawn["has_past"].all())
         self.assertFalse(open_model.draw_inputs(self.DESCRIPTION, {"batch": 2, "past": 0}, 1)["has_past"].any())
 
+    def test_a_scalar_has_no_dimensions(self):
+        drawn = open_model.draw_input(np.random.default_rng(1), value("int64", [], "choice", among=[3, 4]), {})
+        self.assertEqual(drawn.shape, ())
+        self.assertIn(drawn, (3, 4))
+
     def test_rows_of_a_mask_are_ones_and_then_zeros(self):
         mask = open_model.draw_mask(np.random.default_rng(1), (100, 9), {}).astype(int)
         self.assertTrue((mask[:, 0] == 1).all())

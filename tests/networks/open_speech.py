@@ -200,7 +200,7 @@ def voice_detector(path):
     description = {"sizes": {"batch": size(1, 4), "samples": size(256, 2048, 64)},
                    "inputs": {"input": value("float32", ["batch", "samples"], "audio"),
                               "state": value("float32", [2, "batch", 128], "normal", scale=0.5),
-                              "sr": value("int64", [], "choice", among=[8000, 16000])}}
+                              "sr": value("int64", [1], "choice", among=[8000, 16000])}}
     outputs = {"output": ["batch", 1], "stateN": [2, "batch", 128]}
     module = torch.jit.script(spread_weights(VoiceDetector(), SEED).eval())
     export_module(module, path, description, outputs, opset=16)
