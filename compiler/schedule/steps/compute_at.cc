@@ -191,9 +191,10 @@ class RegionInference {
     for (size_t d = 0; d < regions_.size(); ++d) {
       const ir::Size& size = producer_.stage.axes[d].extent;
       // A region at base 0 that is longer than the stage comes from a tile that is. It keeps its length, so that
-      // readers of the tile need no condition.
+      // readers of the tile need no condition. A tile of an open axis that is as long as the axis can be is short where
+      // the axis is (see split.cc), and keeps its length, too.
       const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size.max() &&
-                             !ir::ConstantValue(regions_[d]->base).has_value();
+                             !ir::ConstantValue(regions_[d]->base).has_value() && !IsShortTile(*regions_[d], size);
       if (whole_[d] || !regions_[d].has_value() || runs_over) {
         result.push_back({ir::Expr(0), ir::Expr(size), size.max()});
       } else {
@@ -204,6 +205,11 @@ class RegionInference {
   }
 
  private:
+  // Whether an open size decides how long the region is, up to the whole axis but not beyond it.
+  bool IsShortTile(const Region& region, const ir::Size& size) const {
+    return region.max_extent == size.max() && state_.IsOpen(region.extent) && !ir::Equal(region.extent, ir::Expr(size));
+  }
+
   // Adds the loads in e. asked: the conditions under which the value of e is used.
   void AddReads(const ir::Expr& e, const std::vector<ir::Expr>& asked, const Nest& reader, const Names& inner) {
     if (const ir::Select* select = e.As<ir::Select>()) {

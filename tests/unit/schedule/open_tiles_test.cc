@@ -128,6 +128,25 @@ TEST(OpenTiles, HaveNoConditionsInside) {
   EXPECT_EQ(Conditions(LoweredBody(kBatch, kFusedTiles)), 0);
 }
 
+bool HasOpenLoop(const ir::Stmt& body) {
+  return ir::AnyStmt(body, [](const ir::Stmt& s) {
+    const ir::For* loop = s.As<ir::For>();
+    return loop != nullptr && loop->extent.As<ir::IntImm>() == nullptr;
+  });
+}
+
+// A tile as long as the axis can be has code for each length, like others: no loop inside runs to the open size.
+TEST(OpenTiles, MayBeAsLongAsTheAxis) {
+  std::string few = kProduct;
+  few.replace(few.find("45"), 2, "4");
+  const ir::Workload workload = ir::ParseWorkload(few).value();
+  for (const int factor : {4, 6}) {
+    const std::string steps = fmt::format(kTileOf, factor);
+    EXPECT_FALSE(HasOpenLoop(LoweredBody(few.c_str(), steps))) << factor;
+    EXPECT_EQ(tests::CheckLowered(workload, ParseSchedule(steps).value(), Host(), {}, Rows(4)), absl::OkStatus());
+  }
+}
+
 TEST(OpenTiles, MayBeFusedWithAnOpenBatch) {
   std::vector<tests::SizeMap> sizes;
   for (int64_t b = 1; b <= 3; ++b) {
