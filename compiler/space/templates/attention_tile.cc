@@ -106,8 +106,10 @@ class AttentionTile {
     for (size_t d = 0; d < found_.common; ++d) all *= output().axes[d].extent.max();
     const int64_t extent = output().axes[found_.common - 1].extent.max(), tasks = 4 * sketch_.target.threads;
     const int64_t room = std::max<int64_t>(1, sketch_.target.memory.local_bytes / 4 * 3 / row_bytes);
-    const int64_t share = std::min({std::max(kTaskRowsMin, CopiedBytesMax(sketch_.target) / 4 / row_bytes), room,
-                                    (all + tasks - 1) / tasks, extent});
+    int64_t share = std::min({std::max(kTaskRowsMin, CopiedBytesMax(sketch_.target) / 4 / row_bytes), room,
+                              (all + tasks - 1) / tasks, extent});
+    // A task of an open number of rows has a version of the code for each number up to half of a full task.
+    if (!output().axes[found_.common - 1].extent.IsFixed()) share = std::min(share, kTaskRowsMin);
     return sketch_.chooser.Tile("task_rows", extent, std::min(extent, room), PreferredRows(extent, share));
   }
 
