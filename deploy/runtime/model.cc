@@ -298,15 +298,16 @@ Fault Model::CheckIndex(size_t index, std::span<const uint32_t> ids, const char*
 
 Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
   const HonePort port = PortOf(tensor);
-  const std::string what = "tensor for '" + std::string(port.name) + "'";
+  // Only an error makes the text: a run after the first one must not allocate.
+  const auto what = [&] { return "tensor for '" + std::string(port.name) + "'"; };
   if (TypeText(given.dtype) != TypeText(port.dtype)) {
-    return InvalidArgument(what + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
+    return InvalidArgument(what() + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
   }
-  if (!HasShape(given)) return InvalidArgument(what + " has no shape");
-  if (!FitsShape(tensor, ShapeOf(given))) return WrongShape(tensor, ShapeOf(given), what + " has shape");
+  if (!HasShape(given)) return InvalidArgument(what() + " has no shape");
+  if (!FitsShape(tensor, ShapeOf(given))) return WrongShape(tensor, ShapeOf(given), what() + " has shape");
   uint64_t bytes = given.dtype.bits / 8;
   for (const int64_t extent : ShapeOf(given)) bytes *= static_cast<uint64_t>(extent);
-  if (given.data == nullptr && bytes > 0) return InvalidArgument(what + " has no data");
+  if (given.data == nullptr && bytes > 0) return InvalidArgument(what() + " has no data");
   return {};
 }
 
