@@ -289,22 +289,33 @@ int64_t RowStride(int64_t most, ir::DType dtype) {
   return most * ir::SizeOf(dtype) % kCloseRowBytes == 0 ? most + ir::kLineBytes / ir::SizeOf(dtype) : most;
 }
 
-// Whether the index is a loop's variable divided by sizes, and the quotient of its last iteration is below `size`.
+// Whether the index is a sum of loops' variables divided by sizes, and the quotient of its last value is below `size`.
 // Fusing a loop over an open size with others makes such indices, whose bounds do not tell.
-bool IsQuotientBelow(const State& state, const ir::Expr& index, const ir::Size& size) {
+bool IsQuotientBelow(const State& state, const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges) {
   ir::Expr dividend = index;
   ir::Size divisor = 1;
   while (const ir::Binary* quotient = dividend.As<ir::Binary>()) {
     const std::optional<ir::Size> by = ir::ToSize(quotient->b, state.sizes);
-    if (quotient->op != ir::BinaryOp::kFloorDiv || !by.has_value()) return false;
+    if (quotient->op != ir::BinaryOp::kFloorDiv || !by.has_value()) break;
     divisor *= *by;
     dividend = ir::Expr(quotient->a);
   }
-  const ir::Var* variable = dividend.As<ir::Var>();
-  const Loop* loop = variable == nullptr ? nullptr : LoopOf(state, variable->name);
-  if (loop == nullptr) return false;
-  const ir::Interval apart = ir::BoundsOf(loop->extent - ir::Expr(divisor * size), ir::SizeRanges(state.sizes));
-  return apart.IsPoint() && apart.low == 0;
+  const ir::Linear linear = ir::ToLinear(dividend, ranges);
+  ir::Linear last = linear;
+  for (const auto& [atom, k] : linear.terms) {
+    const ir::Var* variable = atom.As<ir::Var>();
+    const Loop* loop = variable == nullptr || k < 0 ? nullptr : LoopOf(state, variable->name);
+    if (loop == nullptr || !state.IsOpen(loop->extent)) continue;
+    const bool alone = std::ranges::none_of(linear.terms, [&](const auto& term) {
+      const ir::Var* other = term.first.template As<ir::Var>();
+      return other != nullptr && ir::UsesVar(loop->extent, other->name);
+    });
+    // Of a split loop, the inner part ends where the outer part's iteration says.
+    if (alone && linear.terms.size() > 1) continue;
+    last.Add(atom, -k);
+    last.Add(ir::ToLinear(loop->extent - ir::Expr(1), ranges), k);
+  }
+  return ir::BoundsOf(ir::FromLinear(last) - ir::Expr(divisor * size), ranges).high < 0;
 }
 
 // The index in the last iterations of the loops over open sizes that it grows with in equal steps. LoopRanges has their
@@ -326,7 +337,7 @@ ir::Expr AtLastIterations(const State& state, const ir::Expr& index, const ir::R
 
 // Whether the index is below an open size as the extents of the loops tell, where their ranges alone do not.
 bool IsBelowByLoops(const State& state, const ir::Expr& index, const ir::Size& size, const ir::Ranges& ranges) {
-  return IsQuotientBelow(state, ir::Simplify(index, ranges), size) ||
+  return IsQuotientBelow(state, ir::Simplify(index, ranges), size, ranges) ||
          IsAlwaysBelow(AtLastIterations(state, index, ranges, false), size, ranges) ||
          IsAlwaysBelow(AtLastIterations(state, index, ranges, true), size, ranges);
 }

@@ -53,6 +53,18 @@ int64_t Distance(const ir::Expr& element, const Loop& loop) {
   return loop.max_extent > 1 ? distance : 0;
 }
 
+// 0 in the iterations of these loops over open sizes that prefetch for all; above 0 in the others. Vectors that a
+// single iteration reads are bound by bandwidth, and prefetches would only delay it. Therefore the second iteration of
+// a loop prefetches. Of several loops the first iterations do, because any of them may have only one.
+ir::Expr OtherIterations(const std::vector<std::string>& loops) {
+  if (loops.size() == 1) {
+    return ir::MakeSelect(ir::Equals(ir::MakeVar(loops[0]), ir::Expr(1)), ir::Expr(0), ir::Expr(1));
+  }
+  ir::Expr sum = ir::Expr(0);
+  for (const std::string& loop : loops) sum = sum + ir::MakeVar(loop);
+  return sum;
+}
+
 absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, const ir::Buffer& buffer,
                                                 const Prefetch& step) {
   const std::vector<Loop> loops = LoopsAround(state, nest);
@@ -75,7 +87,7 @@ absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, 
   ir::VarMap others, inside;
   PrefetchShare share{buffer, serial->name, {}, 0, 1, ir::Expr(0)};
   bool shares = true;
-  ir::Expr later = ir::Expr(0);  // is not 0 after the first iterations of loops over open sizes
+  std::vector<std::string> open;  // loops over open sizes
   for (auto loop = loops.begin(); loop != loops.end(); ++loop) {
     if (loop != around) others[loop->name] = ir::Expr(0);
     if (loop <= around) continue;
@@ -84,14 +96,14 @@ absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, 
     if (shares && !constant && (loop->name == serial->name || !state.IsOpen(loop->extent))) {
       return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop->name));
     }
-    if (shares && !constant) later = later + ir::MakeVar(loop->name);
+    if (shares && !constant) open.push_back(loop->name);
     if (shares && constant) {
       share.number = share.number * ir::Expr(loop->max_extent) + ir::MakeVar(loop->name);
       share.shares *= loop->max_extent;
     }
     shares = shares && loop->name != serial->name;
   }
-  share.number = share.number + later * ir::Expr(share.shares);
+  share.number = share.number + OtherIterations(open) * ir::Expr(share.shares);
   const int64_t distance = Distance(ir::Substitute(element, others), *around);
   if (distance <= 0) {
     return absl::FailedPreconditionError(

@@ -206,7 +206,7 @@ output y
   }
 }
 
-// The first tile prefetches the next columns of weights for all tiles.
+// The second tile prefetches the next columns of weights for all tiles.
 TEST(OpenTiles, ShareAPrefetch) {
   const std::string steps =
       "pack w t 1/16 0 1%16\nsplit b 16 mask\nsplit a 4 fit\nreorder bo ao ai bi\nunroll ai\n"
