@@ -107,10 +107,12 @@ class Analyzer {
       // A reduction loop of an outer nest only repeats this one, so it does not count as reducing here.
       // A lane loop around a nest in shared memory counts as one iteration: all lanes of a group fill it together.
       const bool together = !own && ir::IsShared(nest_.storage.scope) && loop.kind == ir::LoopKind::kLane;
-      const int64_t extent = together ? 1 : loop.max_extent;
+      // A sort has each value once, not once per place.
+      const bool places = own && nest_.stage.reduction == ir::Reduction::kOrder && i + 2 == nest.loops.size();
+      const int64_t extent = together || places ? 1 : loop.max_extent;
       facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
                               own, own && i + nest.StatementLoops() >= nest.loops.size()});
-      extents_.push_back(together ? ir::Expr(1) : Largest(loop.extent));
+      extents_.push_back(together || places ? ir::Expr(1) : Largest(loop.extent));
       slots_.push_back(loop.name);
     }
   }
@@ -158,7 +160,9 @@ class Analyzer {
 
   void CountWork() {
     for (const LoopFacts& loop : facts_.loops) facts_.executed *= loop.extent;
-    for (const ir::Axis& axis : nest_.stage.axes) facts_.useful *= static_cast<double>(axis.extent.max());
+    const std::vector<ir::Axis>& axes = nest_.stage.axes;
+    const size_t places = nest_.stage.reduction == ir::Reduction::kOrder ? 1 : 0;
+    for (size_t d = 0; d + places < axes.size(); ++d) facts_.useful *= static_cast<double>(axes[d].extent.max());
     for (const ir::Axis& axis : nest_.stage.reduce_axes) facts_.useful *= static_cast<double>(axis.extent.max());
     facts_.operations = CountOperations(nest_.stage.value);
     facts_.flops = facts_.operations;

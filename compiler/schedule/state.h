@@ -96,7 +96,7 @@ struct Nest {
   bool IsBulkCopied() const;
   // How many of the innermost loops the instruction replaces; 0 without an instruction.
   size_t InstructionLoops() const;
-  // How many of the innermost loops become one statement, an instruction or a copy of several elements.
+  // How many of the innermost loops become one statement: an instruction, a copy of several elements, or a sort.
   size_t StatementLoops() const;
 };
 
@@ -132,13 +132,13 @@ std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes);
 // A stage that copies the buffer element by element, to a new buffer called `name`. Its axes are "<name>_0",
 // "<name>_1", and so on.
 ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
-// FailedPrecondition if the loop is part of an instruction or a copy: such a loop cannot change.
+// FailedPrecondition if the loop is part of an instruction, a copy or a sort: such a loop cannot change.
 absl::Status CheckLoopCanChange(const Nest& nest, size_t position);
 // CheckLoopCanChange, and FailedPrecondition if another stage is computed at this loop or inside it, because the region
 // of that stage depends on the loop, or if the nest has prefetches, because they count iterations of its loops.
 absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t position);
-// FailedPrecondition if the nest has had loop steps, is placed inside a loop, or has other stages inside it. Steps that
-// replace or place a stage must come before these.
+// FailedPrecondition if the stage is a sort, if the nest has had loop steps, is placed inside a loop, or has other
+// stages inside it. Steps that replace or place a stage must come before these.
 absl::Status CheckUnscheduled(const State& state, const Nest& nest);
 // The shape of the nest's storage in memory: with row padding, and with a first dimension for the buffers of a
 // pipeline.

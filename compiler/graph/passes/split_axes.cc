@@ -22,7 +22,9 @@ constexpr int64_t kUnsplitLengthMax =
 constexpr int64_t kBlock = 128;
 // A CPU unrolls a sum over one of these blocks, and launches cost little: see ScanBlocks.
 constexpr int64_t kUnrolledBlock = 16, kUnrolledBlockMin = 12;
-constexpr int64_t kUnrolledLengthMax = 24;         // the longest axis whose sums are unrolled without blocks
+constexpr int64_t kUnrolledLengthMax = 24;                   // the longest axis whose sums are unrolled without blocks
+constexpr int64_t kManyForNetwork = 8, kManyForDigits = 64;  // elements for each that is taken
+constexpr int64_t kRankedLengthMax = 64, kRankedComparisonsMax = 32 << 10;  // up to either, ranks beat digits
 constexpr int64_t kQuadraticStepsMax = 100 << 10;  // the most additions of a short axis that cost less than launches
 
 const Shape& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
@@ -53,8 +55,8 @@ absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums)
 }
 
 // How the axis of a CumSum is cut: the length of a block; 0 if the sums are better made element by element. With a
-// block that is unrolled, each sum is one addition to the sum before it. Lanes have no such chains: they all add at
-// once.
+// block
+// that is unrolled, each sum is one addition to the sum before it. Lanes have no such chains: they all add at once.
 int64_t ScanBlock(const Graph& graph, const Shape& shape, int64_t axis) {
   const int64_t extent = shape[static_cast<size_t>(axis)].value();
   if (graph.target.facts().has_grid) return extent <= kUnsplitLengthMax ? 0 : kBlock;
@@ -119,19 +121,33 @@ struct Choice {
   int64_t largest, sorted;  // the values of the attributes
 };
 
+// Whether the axis is sorted by digits, which only threads can do. A short axis, or few comparisons, is ordered faster
+// by ranks.
+bool SortsByDigits(const Graph& graph, const Shape& shape, int64_t axis) {
+  const int64_t extent = shape[static_cast<size_t>(axis)].max();
+  if (graph.target.facts().has_grid || extent <= kRankedLengthMax || extent > INT32_MAX) return false;
+  return ir::Product(shape).max() > kRankedComparisonsMax / extent;
+}
+
 absl::StatusOr<Values> AddTopK(Graph& graph, ValueId value, const Choice& choice) {
+  const bool digits = SortsByDigits(graph, DimsOf(graph, value), choice.axis);
   return AddNode(graph,
                  {.name = {},
-                  .op = "TopK",
-                  .domain = {},
+                  .op = digits ? "DigitTopK" : "TopK",
+                  .domain = digits ? "hone" : "",
                   .opset = kOwnOpset,
                   .inputs = {value, AddInts(graph, "k", {choice.count})},
                   .outputs = {kNewValue, kNewValue},
                   .attributes = {{"axis", choice.axis}, {"largest", choice.largest}, {"sorted", choice.sorted}}});
 }
 
-bool TakesFewOfMany(int64_t extent, const Choice& choice) {
-  return extent > kUnsplitLengthMax && choice.count > 0 && extent >= 8 * choice.count;
+// Whether few of many elements are taken, so that most of them can be left out first. A sort by digits leaves them out
+// itself, and groups are faster only for very few of the largest.
+bool TakesFewOfMany(const Graph& graph, const Shape& shape, const Choice& choice) {
+  const int64_t extent = shape[static_cast<size_t>(choice.axis)].value();
+  if (extent <= kUnsplitLengthMax || choice.count == 0) return false;
+  if (!SortsByDigits(graph, shape, choice.axis)) return extent >= kManyForNetwork * choice.count;
+  return choice.largest != 0 && extent >= kManyForDigits * choice.count;
 }
 
 // Elements of one line, and their positions along it.
@@ -217,8 +233,7 @@ absl::StatusOr<Values> TakeOfBlocks(Graph& graph, ValueId value, const Choice& c
 }
 
 absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
-  const int64_t extent = DimsOf(graph, value)[static_cast<size_t>(choice.axis)].value();
-  if (!TakesFewOfMany(extent, choice)) return AddTopK(graph, value, choice);
+  if (!TakesFewOfMany(graph, DimsOf(graph, value), choice)) return AddTopK(graph, value, choice);
   return choice.largest != 0 ? TakeOfGroups(graph, value, choice) : TakeOfBlocks(graph, value, choice);
 }
 
@@ -227,10 +242,18 @@ absl::StatusOr<Values> SplitTopK(Graph& graph, const Node& node) {
   const int64_t axis = AxisFromFront(IntAttribute(node, "axis", -1), shape.size());
   const ValueId some = node.outputs[0] != kAbsent ? node.outputs[0] : node.outputs[1];
   const Size &extent = shape[static_cast<size_t>(axis)], &count = DimsOf(graph, some)[static_cast<size_t>(axis)];
-  if (!extent.IsFixed() || !count.IsFixed()) return Values{};
-  const Choice choice{axis, count.value(), IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
-  if (!TakesFewOfMany(extent.value(), choice)) return Values{};
-  return Take(graph, node.inputs[0], choice);
+  if (extent.IsFixed() && count.IsFixed()) {
+    const Choice choice{axis, count.value(), IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
+    if (TakesFewOfMany(graph, shape, choice)) return Take(graph, node.inputs[0], choice);
+  }
+  if (!SortsByDigits(graph, shape, axis)) return Values{};
+  return AddNode(graph, {.name = {},
+                         .op = "DigitTopK",
+                         .domain = "hone",
+                         .opset = kOwnOpset,
+                         .inputs = node.inputs,
+                         .outputs = {kNewValue, kNewValue},
+                         .attributes = node.attributes});
 }
 
 absl::StatusOr<Values> SplitLongAxis(Graph& graph, const Node& node) {
