@@ -215,6 +215,10 @@ absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, 
   if (source == nullptr) {
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", nest.stage.buffer->name, name));
   }
+  if (source == nest.stage.buffer) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is a scan; what it reads of itself cannot be copied", name));
+  }
   const Nest* made = state.FindNest(source.get());
   if (made != nullptr && !made->IsTopLevel()) {
     return absl::FailedPreconditionError(fmt::format(

@@ -155,6 +155,11 @@ ir::Buffer FindLoadedBuffer(const ir::Stage& stage, std::string_view name);
 absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, std::string_view name);
 // Whether the stage's value loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
+// Whether step `scan` was applied: the stage reads its own results.
+inline bool IsScan(const ir::Stage& stage) { return Reads(stage, stage.buffer.get()); }
+// Whether the stage reduces the values up to each place of one of its axes, for step `scan`; which axis, if it does.
+bool IsRunning(const ir::Stage& stage);
+size_t RunningAxis(const ir::Stage& stage);
 // The ranges of the stage's axes, including reduction axes, and of the open sizes that their extents use.
 ir::Ranges AxisRanges(const ir::Stage& stage);
 // The row-major position of the element that a load of one element reads, its indices simplified.

@@ -25,6 +25,7 @@ constexpr int64_t kUnrolledBlock = 16, kUnrolledBlockMin = 12;
 constexpr int64_t kUnrolledLengthMax = 24;                   // the longest axis whose sums are unrolled without blocks
 constexpr int64_t kManyForNetwork = 8, kManyForDigits = 64;  // elements for each that is taken
 constexpr int64_t kRankedLengthMax = 64, kRankedComparisonsMax = 32 << 10;  // up to either, ranks beat digits
+constexpr int64_t kColumnsMin = 8;                                          // so many columns fill vectors
 constexpr int64_t kQuadraticStepsMax = 100 << 10;  // the most additions of a short axis that cost less than launches
 
 const Shape& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
@@ -54,13 +55,19 @@ absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums)
                {{"exclusive", sums.exclusive}, {"reverse", sums.reverse}});
 }
 
-// How the axis of a CumSum is cut: the length of a block; 0 if the sums are better made element by element. With a
-// block
+// Whether threads make the sums of all columns behind the axis in one pass, row by row (schedule step `scan`).
+bool ScansColumns(const Graph& graph, const Shape& shape, int64_t axis) {
+  const auto place = static_cast<size_t>(axis);
+  return !graph.target.facts().has_grid && shape[place].max() > kUnrolledLengthMax &&
+         ir::Product(std::span(shape).subspan(place + 1)).max() >= kColumnsMin;
+}
+
+// How the axis of a CumSum is cut: the length of a block; 0 if the sums are better made without blocks. With a block
 // that is unrolled, each sum is one addition to the sum before it. Lanes have no such chains: they all add at once.
 int64_t ScanBlock(const Graph& graph, const Shape& shape, int64_t axis) {
   const int64_t extent = shape[static_cast<size_t>(axis)].value();
   if (graph.target.facts().has_grid) return extent <= kUnsplitLengthMax ? 0 : kBlock;
-  if (extent <= kUnrolledLengthMax) return 0;
+  if (extent <= kUnrolledLengthMax || ScansColumns(graph, shape, axis)) return 0;
   if (extent <= kUnsplitLengthMax && ir::Product(shape).max() <= kQuadraticStepsMax / extent) return 0;
   for (int64_t block = kUnrolledBlock; block >= kUnrolledBlockMin; --block) {
     if (extent % block == 0) return block;  // no padding
@@ -99,7 +106,9 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
       axes.type.dtype == ir::DType::kInt32 ? ReadConstant<int32_t>(axes)[0] : ReadConstant<int64_t>(axes)[0];
   const int64_t axis = AxisFromFront(given, type.shape.size());
   const Size& extent = type.shape[static_cast<size_t>(axis)];
-  if (!extent.IsFixed() || ScanBlock(graph, type.shape, axis) == 0) return Values{};
+  const bool several_columns =
+      static_cast<size_t>(axis) + 2 < type.shape.size() && ScansColumns(graph, type.shape, axis);
+  if (!extent.IsFixed() || (ScanBlock(graph, type.shape, axis) == 0 && !several_columns)) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
   HONE_ASSIGN_OR_RETURN(ValueId sum, AddCast(graph, data, ComputeType(type.dtype)));
   // The dimensions after the axis become one, so that vectors lie along all of them.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule for stages that compute whole lines at once, on CPUs: sorts. Threads share the lines.
+// The rules for stages that compute whole lines at once, on CPUs: sorts, and reductions of all values up to each place
+// (step `scan`). Threads share the lines.
 #ifndef HONE_COMPILER_SPACE_SKETCH_LINES_H_
 #define HONE_COMPILER_SPACE_SKETCH_LINES_H_
 

@@ -68,8 +68,18 @@ TEST(SplitAxes, BlocksOfSumsAreUnrolledOnCpus) {
 }
 
 TEST(SplitAxes, TheDimensionsAfterASummedAxisAreOne) {
-  const Graph graph = ExpectPassesKeepMeaning(CumSumModel({2, 640, 3, 5}, 1));
-  EXPECT_THAT(SummedShapes(graph).back(), ElementsAre(2, 40, 16, 15));
+  const Graph blocks = ExpectPassesKeepMeaning(CumSumModel({2, 640, 2, 3}, 1));
+  EXPECT_THAT(SummedShapes(blocks).back(), ElementsAre(2, 40, 16, 6));
+  const Graph columns = ExpectPassesKeepMeaning(CumSumModel({2, 640, 3, 5}, 1));
+  EXPECT_THAT(SummedShapes(columns), ElementsAre(ElementsAre(2, 640, 15)));
+}
+
+// Threads add rows of columns one after the other. Lanes take blocks.
+TEST(SplitAxes, SumsOfColumnsAreNotCutOnCpus) {
+  EXPECT_THAT(SummedShapes(Optimize(CumSumModel({640, 8}, 0))), ElementsAre(ElementsAre(640, 8)));
+  EXPECT_THAT(SummedShapes(Optimize(CumSumModel({640, 7}, 0))),
+              ElementsAre(ElementsAre(40, 7), ElementsAre(40, 16, 7)));
+  EXPECT_THAT(SummedShapes(OnLanes(CumSumModel({640, 8}, 0))), ElementsAre(ElementsAre(5, 8), ElementsAre(5, 128, 8)));
 }
 
 TEST(SplitAxes, SumsOfBytesStayBytes) {
