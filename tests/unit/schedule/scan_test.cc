@@ -124,5 +124,20 @@ TEST(Scan, IsTheDefaultForLongAxes) {
   EXPECT_THAT(Print(space::Default(Sums("20", false), target).value().schedule), Not(HasSubstr("scan")));
 }
 
+TEST(Scan, OfOpenColumns) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "cum_sum"
+size n in [1, 300]
+input x: f32[100,n] in [-1, 1]
+t: f32[100,n] over a:100, c:n = sum k:100 of select(k <= a, x[k, c], 0f32)
+output t
+)")
+                                    .value();
+  const target::Target target = target::ParseTarget("cpu -threads=2").value();
+  const Schedule schedule = space::Default(workload, target).value().schedule;
+  EXPECT_THAT(Print(schedule), HasSubstr("scan t\n"));
+  EXPECT_EQ(Check(workload, Print(schedule), {{{"n", 1}}, {{"n", 7}}, {{"n", 16}}, {{"n", 150}}, {{"n", 300}}}),
+            absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace hone::schedule
