@@ -228,12 +228,9 @@ Totals Sum(const schedule::State& state, const std::vector<NestFacts>& nests, co
     t.l3 += costs[i].l3_bytes;
     t.memory += costs[i].memory_bytes;
     for (const Access& access : facts.accesses) t.bytes += access.local ? 0 : access.Bytes(0);
-    double stored = ir::SizeOf(facts.nest->stage.buffer->dtype);
-    for (const ir::Size& extent : schedule::StoredShape(state, *facts.nest))
-      stored *= static_cast<double>(extent.max());
     const bool output = state.IsOutput(facts.nest->stage.buffer.get());
-    if (facts.nest->IsTopLevel() && !output) t.workspace += stored;
-    if (!facts.nest->IsTopLevel()) t.local += stored;
+    if (facts.nest->IsTopLevel() && !output) t.workspace += facts.stored_bytes;
+    if (!facts.nest->IsTopLevel()) t.local += facts.stored_bytes;
   }
   for (const schedule::Nest& nest : state.nests) {
     if (nest.prepared) t.packed += static_cast<double>(ir::NumBytes(*nest.stage.buffer));
@@ -241,12 +238,8 @@ Totals Sum(const schedule::State& state, const std::vector<NestFacts>& nests, co
   return t;
 }
 
-}  // namespace
-
-const size_t kFeatureCount = kWhole + kNests * kPerNest;
-
-Features ExtractFeatures(const schedule::State& state, const target::Target& target) {
-  const std::vector<NestFacts> nests = AnalyzeNests(state, target);
+Features FeaturesAt(const schedule::State& state, const target::Target& target, const SizePoint& point) {
+  const std::vector<NestFacts> nests = AnalyzeNests(state, target, point);
   std::vector<NestCost> costs;
   for (const NestFacts& facts : nests) costs.push_back(PredictNest(facts, target));
   const double seconds = PredictSeconds(costs);
@@ -276,6 +269,25 @@ Features ExtractFeatures(const schedule::State& state, const target::Target& tar
   }
   if (target.facts().has_grid) WriteOverlap(state, out);
   return out.Take();
+}
+
+}  // namespace
+
+const size_t kFeatureCount = kWhole + kNests * kPerNest;
+
+Features ExtractFeatures(const schedule::State& state, const target::Target& target,
+                         std::span<const SizePoint> points) {
+  if (points.size() < 2) return FeaturesAt(state, target, points.empty() ? SizePoint() : points[0]);
+  Features mean;
+  double seconds = 0;
+  for (const SizePoint& point : points) {
+    const Features features = FeaturesAt(state, target, point);
+    seconds += std::exp(features[kAnalyticLogSeconds]);
+    mean.resize(features.size());
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += features[i] / static_cast<float>(points.size());
+  }
+  mean[kAnalyticLogSeconds] = static_cast<float>(std::log(seconds));
+  return mean;
 }
 
 }  // namespace hone::tuner

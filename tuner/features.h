@@ -8,8 +8,10 @@
 #define HONE_TUNER_FEATURES_H_
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
+#include "base/size_points.h"
 #include "compiler/schedule/state.h"
 #include "compiler/target/target.h"
 
@@ -26,7 +28,10 @@ inline constexpr size_t kLogLocalBytes = 10;
 extern const size_t kFeatureCount;
 inline constexpr size_t kLaneFeatures = 8;
 
-Features ExtractFeatures(const schedule::State& state, const target::Target& target);
+// With `points`: the means over these, but for the estimate, which is that of the sum of seconds. Without: at the
+// largest sizes.
+Features ExtractFeatures(const schedule::State& state, const target::Target& target,
+                         std::span<const SizePoint> points = {});
 
 }  // namespace hone::tuner
 

@@ -68,10 +68,10 @@ bool IsProduct(const ir::Expr& e) {
 
 class Analyzer {
  public:
-  Analyzer(const State& state, const Nest& nest, const target::Target& target)
-      : state_(state), nest_(nest), target_(target) {
+  // sizes: a value for every open size.
+  Analyzer(const State& state, const Nest& nest, const target::Target& target, const ir::VarMap& sizes)
+      : state_(state), nest_(nest), target_(target), sizes_(sizes) {
     facts_.nest = &nest;
-    for (const ir::OpenSize& size : state.sizes) largest_.emplace(size.name, ir::Expr(size.max));
   }
 
   NestFacts Run() {
@@ -88,8 +88,17 @@ class Analyzer {
   }
 
  private:
-  // The expression with the largest values of open sizes.
-  ir::Expr Largest(const ir::Expr& e) const { return largest_.empty() ? e : ir::Substitute(e, largest_); }
+  // The expression with the values of open sizes.
+  ir::Expr AtSizes(const ir::Expr& e) const { return sizes_.empty() ? e : ir::Substitute(e, sizes_); }
+  int64_t Extent(const ir::Size& size) const {
+    return size.IsFixed() ? size.value() : IndexCode(AtSizes(ir::Expr(size)), {}).Evaluate({});
+  }
+  // The most iterations of a loop inside those that slots_ names.
+  int64_t Length(const Loop& loop) const {
+    if (sizes_.empty() || loop.extent.As<ir::IntImm>() != nullptr) return loop.max_extent;
+    const std::vector<int64_t> first(slots_.size(), 0);
+    return std::clamp<int64_t>(IndexCode(AtSizes(loop.extent), slots_).Evaluate(first), 0, loop.max_extent);
+  }
 
   // Adds the loops around the place of the nest, then its own. own: the nest is the analyzed one, not one around it.
   void CollectLoops(const Nest& nest, bool own) {
@@ -107,10 +116,12 @@ class Analyzer {
       // A reduction loop of an outer nest only repeats this one, so it does not count as reducing here.
       // A lane loop around a nest in shared memory counts as one iteration: all lanes of a group fill it together.
       const bool together = !own && ir::IsShared(nest_.storage.scope) && loop.kind == ir::LoopKind::kLane;
-      const int64_t extent = together ? 1 : loop.max_extent;
+      // A sort has each value once, not once per place.
+      const bool places = own && nest_.stage.reduction == ir::Reduction::kOrder && i + 2 == nest.loops.size();
+      const int64_t extent = together || places ? 1 : Length(loop);
       facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
                               own, own && i + nest.StatementLoops() >= nest.loops.size()});
-      extents_.push_back(together ? ir::Expr(1) : Largest(loop.extent));
+      extents_.push_back(together || places ? ir::Expr(1) : AtSizes(loop.extent));
       slots_.push_back(loop.name);
     }
   }
@@ -118,7 +129,7 @@ class Analyzer {
   void CompileBindings() {
     const auto add = [&](const ir::Axis& axis) {
       const auto binding = nest_.bindings.find(axis.name);
-      bindings_.emplace_back(binding == nest_.bindings.end() ? ir::Expr(0) : Largest(binding->second), slots_);
+      bindings_.emplace_back(binding == nest_.bindings.end() ? ir::Expr(0) : AtSizes(binding->second), slots_);
       axes_.push_back(axis.name);
     };
     for (const ir::Axis& axis : nest_.stage.axes) add(axis);
@@ -157,9 +168,15 @@ class Analyzer {
   }
 
   void CountWork() {
+    facts_.stored_bytes = ir::SizeOf(nest_.stage.buffer->dtype);
+    for (const ir::Size& extent : schedule::StoredShape(state_, nest_)) {
+      facts_.stored_bytes *= static_cast<double>(Extent(extent));
+    }
     for (const LoopFacts& loop : facts_.loops) facts_.executed *= loop.extent;
-    for (const ir::Axis& axis : nest_.stage.axes) facts_.useful *= static_cast<double>(axis.extent.max());
-    for (const ir::Axis& axis : nest_.stage.reduce_axes) facts_.useful *= static_cast<double>(axis.extent.max());
+    const std::vector<ir::Axis>& axes = nest_.stage.axes;
+    const size_t places = nest_.stage.reduction == ir::Reduction::kOrder ? 1 : 0;
+    for (size_t d = 0; d + places < axes.size(); ++d) facts_.useful *= static_cast<double>(Extent(axes[d].extent));
+    for (const ir::Axis& axis : nest_.stage.reduce_axes) facts_.useful *= static_cast<double>(Extent(axis.extent));
     facts_.operations = CountOperations(nest_.stage.value);
     facts_.flops = facts_.operations;
     if (nest_.stage.reduction != ir::Reduction::kNone) {
@@ -212,10 +229,13 @@ class Analyzer {
     std::vector<IndexCode> codes;
     for (size_t d = 0; d < indices.size(); ++d) {
       const bool moved = access.local && d < producer->storage.origin.size();
-      codes.emplace_back(Largest(moved ? indices[d] - producer->storage.origin[d] : indices[d]), names);
+      codes.emplace_back(AtSizes(moved ? indices[d] - producer->storage.origin[d] : indices[d]), names);
       access.irregular |= codes.back().irregular();
     }
-    std::vector<int64_t> stored = ir::MaxValues(producer != nullptr ? producer->storage.shape : buffer->shape);
+    std::vector<int64_t> stored;
+    for (const ir::Size& extent : producer != nullptr ? producer->storage.shape : buffer->shape) {
+      stored.push_back(Extent(extent));
+    }
     if (access.local && !stored.empty()) stored.back() += producer->storage.pad;
     Measure(codes, stored, access);
     for (size_t i = 0; i < facts_.depth(); ++i) {  // neighbouring lanes differ in the innermost lane loop
@@ -315,9 +335,9 @@ class Analyzer {
   const State& state_;
   const Nest& nest_;
   const target::Target& target_;
+  const ir::VarMap& sizes_;
   NestFacts facts_;
   std::string at_;                     // while collecting loops: the loop at which the inner nest is computed
-  ir::VarMap largest_;                 // the largest values of open sizes
   std::vector<ir::Expr> extents_;      // of the loops
   Slots slots_, axes_;                 // names of the loops and of the axes
   std::vector<IndexCode> bindings_;    // values of the axes by those of the loops
@@ -340,12 +360,16 @@ double NestFacts::Trips(size_t d) const {
   return trips;
 }
 
-std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target) {
+std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target,
+                                    const SizePoint& point) {
+  ir::VarMap sizes;
+  for (const NamedSize& size : point) sizes[size.name] = ir::Expr(size.value);
+  for (const ir::OpenSize& size : state.sizes) sizes.try_emplace(size.name, ir::Expr(size.max));
   const std::vector<schedule::Grid> grids = schedule::Grids(state);
   std::vector<NestFacts> facts;
   for (const schedule::Nest& nest : state.nests) {
     if (nest.prepared) continue;
-    facts.push_back(Analyzer(state, nest, target).Run());
+    facts.push_back(Analyzer(state, nest, target, sizes).Run());
     facts.back().launch = *std::ranges::find(grids, &schedule::TopLevelNestOf(state, nest), &schedule::Grid::root);
   }
   return facts;

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "base/size_points.h"
 #include "compiler/schedule/grid.h"
 #include "compiler/schedule/state.h"
 #include "compiler/target/target.h"
@@ -65,6 +66,7 @@ struct NestFacts {
   double useful = 1;         // how often it must be computed: once per point of the stage's axes
   double flops = 0;          // operations of one value; a multiply-add counts as two
   double operations = 0;     // vector instructions of one value, weighted by cost; a multiply-add counts as one
+  double stored_bytes = 0;   // of the memory that holds the stage's results
   double guards = 0;         // conditions around the store
   double vector_guards = 0;  // the guards that differ between the elements of a vector
   int width = 1;             // elements of the target's widest vector
@@ -77,8 +79,10 @@ struct NestFacts {
 };
 
 // The facts of every nest that runs with the kernel, in the state's order. Nests that are computed once from constants
-// before it are left out. The result points into `state`.
-std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target);
+// before it are left out. The result points into `state`. Open sizes have their values at the point, or their largest
+// ones if it does not name them.
+std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target,
+                                    const SizePoint& point = {});
 
 }  // namespace hone::tuner
 

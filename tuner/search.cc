@@ -62,7 +62,8 @@ void Search::Remember(const space::Decisions& decisions, const std::string& sche
   space::Chooser chooser(&decisions);
   const absl::StatusOr<space::Candidate> candidate = space_(chooser);
   if (!candidate.ok() || schedule::Print(candidate->schedule) != schedule) return;
-  known_[schedule] = {{candidate->decisions, schedule, ExtractFeatures(candidate->state, target_), Origin::kRelative}};
+  known_[schedule] = {
+      {candidate->decisions, schedule, ExtractFeatures(candidate->state, target_, options_.points), Origin::kRelative}};
   Observe(schedule, seconds);
 }
 
@@ -246,8 +247,8 @@ std::vector<Proposal> Search::Build(const std::vector<Draw>& draws) {
       built[i].emplace();  // valid but known: a proposal without features
       return absl::OkStatus();
     }
-    built[i] = Proposal{std::move(candidate->decisions), std::move(text), ExtractFeatures(candidate->state, target_),
-                        draws[i].origin};
+    built[i] = Proposal{std::move(candidate->decisions), std::move(text),
+                        ExtractFeatures(candidate->state, target_, options_.points), draws[i].origin};
     return absl::OkStatus();
   });
   HONE_CHECK(done.ok());

@@ -48,12 +48,13 @@ class Search {
 
   struct Options {
     uint64_t seed = 0;
-    int first_samples = 600;     // candidates drawn for the first batch
-    int samples = 240;           // candidates drawn for every later batch
-    double random_share = 0.06;  // share of a later batch that is taken at random
-    int threads = 1;             // threads that build candidates
-    int idle_rounds_max = 2;     // rounds without progress that do not yet end a phase
-    double progress = 0.01;      // smallest improvement of the best time, as a fraction, that counts as progress
+    int first_samples = 600;             // candidates drawn for the first batch
+    int samples = 240;                   // candidates drawn for every later batch
+    double random_share = 0.06;          // share of a later batch that is taken at random
+    int threads = 1;                     // threads that build candidates
+    int idle_rounds_max = 2;             // rounds without progress that do not yet end a phase
+    std::vector<SizePoint> points = {};  // where candidates are measured; none without open sizes
+    double progress = 0.01;  // smallest improvement of the best time, as a fraction, that counts as progress
     SearchParts parts = {};
   };
 

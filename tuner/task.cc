@@ -140,13 +140,14 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   }
   HONE_ASSIGN_OR_RETURN(space::Candidate default_candidate, space::Default(task.workload, target));
   task.default_proposal = {std::move(default_candidate.decisions), schedule::Print(default_candidate.schedule),
-                           ExtractFeatures(default_candidate.state, target), Origin::kDefault};
+                           ExtractFeatures(default_candidate.state, target, points), Origin::kDefault};
   task.default_estimate_seconds = std::exp(task.default_proposal.features[kAnalyticLogSeconds]);
   task.lower_bound_seconds = LowerBoundSeconds(task.description.flops, task.description.bytes, target);
   Search::Options options;
   options.seed = seed;
   options.threads = threads;
   options.parts = parts;
+  options.points = points;
   const auto workload = std::make_shared<const ir::Workload>(task.workload);
   task.search = std::make_unique<Search>(
       [workload, target, families, fitting = space::ApplicableEntries(*workload, target)](space::Chooser& chooser) {

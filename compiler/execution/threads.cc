@@ -35,7 +35,8 @@ schedule::Schedule NoPreparedSteps(const schedule::State&, const target::Target&
 schedule::Schedule LastAxisInnermost(const ir::Workload& workload, const target::Target&) {
   schedule::Schedule schedule;
   for (const ir::Stage& stage : workload.stages) {
-    if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent.max() < kVectorExtentMin) continue;
+    if (!ir::Folds(stage.reduction) || stage.axes.empty() || stage.axes.back().extent.max() < kVectorExtentMin)
+      continue;
     schedule::Reorder order;
     for (size_t i = 0; i + 1 < stage.axes.size(); ++i) order.loops.push_back(stage.axes[i].name);
     for (const ir::Axis& axis : stage.reduce_axes) order.loops.push_back(axis.name);

@@ -102,7 +102,7 @@ class ElementEvaluator {
 
   bool RunStage(const ir::Stage& stage) {
     const std::optional<int64_t> count = Count(stage.axes), reduced = Count(stage.reduce_axes);
-    if (!count.has_value() || !reduced.has_value()) return false;
+    if (!count.has_value() || !reduced.has_value() || stage.reduction == ir::Reduction::kOrder) return false;
     evaluations_ += *count * *reduced;
     if (evaluations_ > kElementsMax) return false;
     ExprList elements;

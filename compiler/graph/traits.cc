@@ -178,6 +178,7 @@ void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
   }
   if (traits.row_shape.empty()) return;
   for (const ir::Stage& stage : emitted.stages) {
+    if (stage.reduction == ir::Reduction::kOrder) return;
     const bool reduces = stage.reduction != ir::Reduction::kNone;
     const bool reduced_shape = IsRowReduced(stage.buffer->shape, traits.row_shape, traits.row_outer);
     if (reduces && (!reduced_shape || Extents(stage.reduce_axes) != reduced)) return;

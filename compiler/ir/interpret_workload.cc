@@ -90,6 +90,38 @@ absl::Status RunStage(const Stage& stage, const Memory& memory, std::byte* out) 
   return absl::OkStatus();
 }
 
+// Sorts every line of the stage (Reduction::kOrder).
+absl::Status RunOrder(const Stage& stage, const Memory& memory, std::byte* out) {
+  ExprCompiler compiler;
+  Frame frame;
+  for (const auto& [buffer, data] : memory) {
+    compiler.BindBuffer(buffer);
+    frame.buffers.push_back(data);
+  }
+  const Odometer lines({stage.axes.begin(), stage.axes.end() - 1}, &compiler), line(stage.reduce_axes, &compiler);
+  HONE_ASSIGN_OR_RETURN(const Code* value, compiler.Compile(stage.value));
+  frame.vars.resize(static_cast<size_t>(compiler.var_slots()));
+  const auto places = static_cast<size_t>(stage.axes.back().extent.value());
+  if (!lines.Start(frame) || places == 0) return absl::OkStatus();
+  do {
+    std::vector<int64_t> pairs;
+    if (line.Start(frame)) {
+      do {
+        pairs.push_back((*value)(frame).i);
+      } while (line.Step(frame));
+    }
+    if (frame.failed) return absl::OutOfRangeError(frame.error);
+    if (pairs.size() < places) {
+      return absl::OutOfRangeError(fmt::format("it has {} places for {} values", places, pairs.size()));
+    }
+    std::ranges::stable_sort(pairs, {}, [](int64_t pair) { return pair >> 32; });
+    for (size_t place = 0; place < places; ++place, out += sizeof(int64_t)) {
+      eval::Write(DType::kInt64, Value{.i = pairs[place]}, out);
+    }
+  } while (lines.Step(frame));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Memory> BindParams(const Workload& workload, std::span<const std::span<const std::byte>> params) {
   if (params.size() != workload.params.size()) {
     return absl::InvalidArgumentError(
@@ -119,7 +151,8 @@ absl::StatusOr<std::vector<Bytes>> RunStages(const Workload& workload,
     }
     Bytes& result = results[buffer];
     result.resize(static_cast<size_t>(NumBytes(*buffer)));
-    HONE_RETURN_IF_ERROR(Annotate(RunStage(stage, memory, result.data()), fmt::format("stage '{}'", buffer->name)));
+    const auto run = stage.reduction == Reduction::kOrder ? RunOrder : RunStage;
+    HONE_RETURN_IF_ERROR(Annotate(run(stage, memory, result.data()), fmt::format("stage '{}'", buffer->name)));
     memory[buffer] = result.data();
   }
   std::vector<Bytes> outputs;

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 21> kIntrinsic = {
     "exp",  "log",  "tanh", "erf",   "sigmoid", "pow",   "sin",   "cos",   "tan", "asin",       "acos",
     "atan", "sinh", "cosh", "asinh", "acosh",   "atanh", "isnan", "isinf", "fma", "reinterpret"};
 constexpr std::array<std::string_view, 6> kLoop = {"for", "parallel", "vectorized", "unrolled", "group", "lane"};
-constexpr std::array<std::string_view, 5> kReduction = {"none", "sum", "prod", "max", "min"};
+constexpr std::array<std::string_view, 6> kReduction = {"none", "sum", "prod", "max", "min", "order"};
 constexpr std::array<std::string_view, 26> kKeywords = {
     "func",     "alloc",  "let",  "if",     "else",  "block",  "in",       "where",       "true",
     "false",    "over",   "of",   "input",  "const", "output", "workload", "reinterpret", "barrier",

@@ -598,6 +598,8 @@ Ranges RangesWhere(const Expr& condition, Ranges ranges) {
   return RangesAtLeast(test->a, *least, std::move(ranges));
 }
 
+namespace {
+
 // Whether e has a term of the other sum, or of the arms of a minimum or maximum in it.
 bool SharesTerm(const Linear& e, const Linear& other, const Ranges& ranges) {
   return std::ranges::any_of(other.terms, [&](const auto& term) {
@@ -608,54 +610,92 @@ bool SharesTerm(const Linear& e, const Linear& other, const Ranges& ranges) {
   });
 }
 
+// What is known of all parts of a linear form.
+struct Known {
+  bool simplified;  // under the ranges, so that simplifying again tells nothing new
+  bool exact;       // no part may wrap
+};
+
+Interval BoundsOf(const Linear& linear, const Ranges& ranges, Known known);
+
+// The linear form of an index that is simplified already.
+Linear TermsOf(const Expr& index) {
+  Linear result;
+  const Binary* binary = index.As<Binary>();
+  if (const int64_t* value = AsInt(index)) {
+    result.constant = *value;
+  } else if (binary != nullptr && (binary->op == BinaryOp::kAdd || binary->op == BinaryOp::kSub)) {
+    result = TermsOf(binary->a);
+    result.Add(TermsOf(binary->b), binary->op == BinaryOp::kAdd ? 1 : -1);
+  } else if (binary != nullptr && binary->op == BinaryOp::kMul && AsInt(binary->b) != nullptr) {
+    result.Add(TermsOf(binary->a), *AsInt(binary->b));
+  } else {
+    result.Add(index, 1);
+  }
+  return result;
+}
+
 // A lower bound of e where the condition is true, from the parts of it that say that something is at least a number.
-int64_t LowWhere(const Expr& condition, const Linear& e, const Ranges& ranges) {
+int64_t LowWhere(const Expr& condition, const Linear& e, const Ranges& ranges, bool exact) {
   const Binary* test = condition.As<Binary>();
   if (test == nullptr) return -Interval::kUnbounded;
-  if (test->op == BinaryOp::kAnd) return std::max(LowWhere(test->a, e, ranges), LowWhere(test->b, e, ranges));
+  if (test->op == BinaryOp::kAnd) {
+    return std::max(LowWhere(test->a, e, ranges, exact), LowWhere(test->b, e, ranges, exact));
+  }
   const int64_t* least = test->op == BinaryOp::kGe ? AsInt(test->b) : nullptr;
-  if (least == nullptr || MayWrap(test->a, ranges)) return -Interval::kUnbounded;
+  if (least == nullptr || (!exact && MayWrap(test->a, ranges))) return -Interval::kUnbounded;
   const Linear tested = ToLinear(test->a, ranges);
   if (!SharesTerm(e, tested, ranges)) return -Interval::kUnbounded;  // e says nothing about it
   Linear more = e;
   more.Add(tested, -1);
-  return Plus(BoundsOf(more, ranges), {*least, *least}).low;
+  return Plus(BoundsOf(more, ranges, {false, exact}), {*least, *least}).low;
 }
 
-Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
-  const QueryBudget budget;
-  if (budget.IsExhausted()) return {};
-  // k * min(a, b) + rest equals min or max of (k * a + rest) and (k * b + rest). The bounds of these two sums see terms
-  // that cancel between an arm and the rest. Adding the bounds of single terms does not.
+// k * min(a, b) + rest equals min or max of (k * a + rest) and (k * b + rest). The bounds of these two sums see terms
+// that cancel between an arm and the rest. Adding the bounds of single terms does not. nullopt: no term is one.
+std::optional<Interval> BoundsOfExtreme(const Linear& linear, const Ranges& ranges, Known known) {
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const Binary* m = linear.terms[i].first.As<Binary>();
     if (m == nullptr || (m->op != BinaryOp::kMin && m->op != BinaryOp::kMax)) continue;
-    if (MayWrap(m->a, ranges) || MayWrap(m->b, ranges)) continue;
+    if (!known.exact && (MayWrap(m->a, ranges) || MayWrap(m->b, ranges))) continue;
     const int64_t k = linear.terms[i].second;
     Linear a = linear;
     a.terms.erase(a.terms.begin() + static_cast<std::ptrdiff_t>(i));
     Linear b = a;
-    a.Add(ToLinear(m->a, ranges), k);
-    b.Add(ToLinear(m->b, ranges), k);
-    const Interval x = BoundsOf(a, ranges), y = BoundsOf(b, ranges);
-    if ((m->op == BinaryOp::kMin) == (k > 0)) return {std::min(x.low, y.low), std::min(x.high, y.high)};
-    return {std::max(x.low, y.low), std::max(x.high, y.high)};
+    a.Add(known.simplified ? TermsOf(m->a) : ToLinear(m->a, ranges), k);
+    b.Add(known.simplified ? TermsOf(m->b) : ToLinear(m->b, ranges), k);
+    const Interval x = BoundsOf(a, ranges, known), y = BoundsOf(b, ranges, known);
+    if ((m->op == BinaryOp::kMin) == (k > 0)) return Interval{std::min(x.low, y.low), std::min(x.high, y.high)};
+    return Interval{std::max(x.low, y.low), std::max(x.high, y.high)};
   }
-  // k * select(c, a, b) + rest lies between the bounds of k * a + rest, where c is true, and those of k * b + rest.
+  return std::nullopt;
+}
+
+// k * select(c, a, b) + rest lies between the bounds of k * a + rest, where c is true, and those of k * b + rest.
+std::optional<Interval> BoundsOfSelect(const Linear& linear, const Ranges& ranges, Known known) {
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const Select* select = linear.terms[i].first.As<Select>();
-    if (select == nullptr || MayWrap(select->on_true, ranges) || MayWrap(select->on_false, ranges)) continue;
+    if (select == nullptr) continue;
+    if (!known.exact && (MayWrap(select->on_true, ranges) || MayWrap(select->on_false, ranges))) continue;
     const int64_t k = linear.terms[i].second;
     Linear a = linear;
     a.terms.erase(a.terms.begin() + static_cast<std::ptrdiff_t>(i));
     Linear b = a;
     const Ranges where = RangesWhere(select->condition, ranges);
     a.Add(ToLinear(select->on_true, where), k);
-    b.Add(ToLinear(select->on_false, ranges), k);
-    const Interval x = BoundsOf(a, where), y = BoundsOf(b, ranges);
-    const int64_t low = std::max(x.low, LowWhere(select->condition, a, where));
-    return {std::min(low, y.low), std::max(x.high, y.high)};
+    b.Add(known.simplified ? TermsOf(select->on_false) : ToLinear(select->on_false, ranges), k);
+    const Interval x = BoundsOf(a, where, {false, known.exact}), y = BoundsOf(b, ranges, known);
+    const int64_t low = std::max(x.low, LowWhere(select->condition, a, where, known.exact));
+    return Interval{std::min(low, y.low), std::max(x.high, y.high)};
   }
+  return std::nullopt;
+}
+
+Interval BoundsOf(const Linear& linear, const Ranges& ranges, Known known) {
+  const QueryBudget budget;
+  if (budget.IsExhausted()) return {};
+  if (const auto bounds = BoundsOfExtreme(linear, ranges, known)) return *bounds;
+  if (const auto bounds = BoundsOfSelect(linear, ranges, known)) return *bounds;
   Interval sum{linear.constant, linear.constant};
   for (const auto& [atom, k] : linear.terms) sum = Plus(sum, Scale(AtomBounds(atom, ranges), k));
   // a % b is at most b - 1, which may cancel with the rest.
@@ -667,9 +707,17 @@ Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
     Linear most = linear;
     most.terms.erase(most.terms.begin() + static_cast<std::ptrdiff_t>(i));
     most.Add(ToLinear(m->b - Expr(1), ranges), k);
-    sum.high = std::min(sum.high, BoundsOf(most, ranges).high);
+    sum.high = std::min(sum.high, BoundsOf(most, ranges, known).high);
   }
   return sum;
+}
+
+}  // namespace
+
+Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
+  const bool exact =
+      std::ranges::none_of(linear.terms, [&](const auto& term) { return MayHoldAnyValue(term.first, ranges); });
+  return BoundsOf(linear, ranges, {true, exact});
 }
 
 Interval BoundsOf(const Expr& index, const Ranges& ranges) {

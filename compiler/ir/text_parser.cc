@@ -207,7 +207,8 @@ class FuncParser {
       return TokenStream::ErrorAt(place.at, "the destination of 'merge' must be one element, not a vector");
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
     const auto reduction = ParseReduction(tokens_.Peek().text);
-    if (!reduction.has_value()) return tokens_.Error("expected the reduction: sum, prod, max or min");
+    if (!reduction.has_value() || !Folds(*reduction))
+      return tokens_.Error("expected the reduction: sum, prod, max or min");
     tokens_.Next();
     const Token part_at = tokens_.Peek();
     HONE_ASSIGN_OR_RETURN(Expr part, exprs_.ParseExpr());

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/expr_checker.h"
+#include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
 #include "compiler/ir/typing.h"
 #include "compiler/ir/workload.h"
@@ -109,7 +110,26 @@ class WorkloadVerifier {
       return Illegal("its value is {}, but its buffer holds {}", ToString(stage.value.type()), ToString(place));
     }
     if (stage.reduction == Reduction::kNone) return absl::OkStatus();
-    return CheckReduction(stage.reduction, place);
+    return stage.reduction == Reduction::kOrder ? CheckOrder(stage) : CheckReduction(stage.reduction, place);
+  }
+
+  static absl::Status CheckOrder(const Stage& stage) {
+    constexpr int64_t kLengthMax = INT32_MAX;
+    if (stage.buffer->dtype != DType::kInt64) {
+      return Illegal("order is possible for i64 only, not for {}", ToString(Type{stage.buffer->dtype, 1}));
+    }
+    if (stage.axes.empty() || stage.reduce_axes.size() != 1) {
+      return absl::InvalidArgumentError("order needs one reduce axis, and a last axis for the places");
+    }
+    const int64_t places = stage.axes.back().extent.max(), length = stage.reduce_axes[0].extent.max();
+    if (places > length || length > kLengthMax) {
+      return Illegal("order has {} places for {} values; it takes up to 2^31 - 1 values, and not more places", places,
+                     length);
+    }
+    if (UsesVar(stage.value, stage.axes.back().name)) {
+      return Illegal("the value of an order must not depend on the place, axis '{}'", stage.axes.back().name);
+    }
+    return absl::OkStatus();
   }
 
   ExprChecker exprs_{ExprChecker::Dialect::kWorkload};
@@ -121,7 +141,7 @@ class WorkloadVerifier {
 
 absl::Status CheckReduction(Reduction reduction, Type type) {
   const bool adds = reduction == Reduction::kSum || reduction == Reduction::kProd;
-  if (!IsStorageOnly(type.dtype) && !(adds && type.dtype == DType::kBool)) return absl::OkStatus();
+  if (Folds(reduction) && !IsStorageOnly(type.dtype) && !(adds && type.dtype == DType::kBool)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("reduction {} is not possible for {}", Name(reduction), ToString(type)));
 }

@@ -61,7 +61,8 @@ double CountOps(const Expr& e, bool addressing) {
 
 double Iterations(const Stage& stage) {
   double iterations = 1;
-  for (const Axis& axis : stage.axes) iterations *= static_cast<double>(axis.extent.max());
+  const size_t places = stage.reduction == Reduction::kOrder ? 1 : 0;  // a sort has each value once, not once per place
+  for (size_t d = 0; d + places < stage.axes.size(); ++d) iterations *= static_cast<double>(stage.axes[d].extent.max());
   for (const Axis& axis : stage.reduce_axes) iterations *= static_cast<double>(axis.extent.max());
   return iterations;
 }
@@ -88,9 +89,10 @@ Expr Identity(Reduction reduction, Type type) {
     case Reduction::kMin:
       return ExtremeValue(type, true);
     case Reduction::kNone:
+    case Reduction::kOrder:
       break;
   }
-  HONE_CHECK(reduction != Reduction::kNone);
+  HONE_CHECK(Folds(reduction));
   return {};
 }
 
@@ -105,9 +107,10 @@ Expr Combine(Reduction reduction, Expr a, Expr b) {
     case Reduction::kMin:
       return Min(std::move(a), std::move(b));
     case Reduction::kNone:
+    case Reduction::kOrder:
       break;
   }
-  HONE_CHECK(reduction != Reduction::kNone);
+  HONE_CHECK(Folds(reduction));
   return {};
 }
 

@@ -27,10 +27,17 @@ struct Axis {
   Size extent;
 };
 
-enum class Reduction : uint8_t { kNone, kSum, kProd, kMax, kMin };
+// All reductions but kOrder fold: they combine values two at a time, in any order.
+//
+// kOrder sorts. Its values are pairs in an i64: a key, which is the signed high half, and anything in the low half. The
+// element at place p of the last axis is the p-th pair of the only reduce axis, in ascending order of the keys; pairs
+// of equal keys stay in the order of the reduce axis. The value does not depend on the last axis.
+enum class Reduction : uint8_t { kNone, kSum, kProd, kMax, kMin, kOrder };
+constexpr bool Folds(Reduction reduction) { return reduction != Reduction::kNone && reduction != Reduction::kOrder; }
+// For reductions that fold.
 Expr Identity(Reduction reduction, Type type);  // 0, 1, lowest, highest (-inf, inf for floats)
 Expr Combine(Reduction reduction, Expr a, Expr b);
-// OK if the reduction is defined for the type.
+// OK if the reduction folds and is defined for the type.
 absl::Status CheckReduction(Reduction reduction, Type type);
 
 struct Stage {

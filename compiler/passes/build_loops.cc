@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "compiler/ir/op_names.h"
 #include "compiler/ir/text.h"
+#include "compiler/passes/order_loops.h"
 #include "compiler/schedule/copy.h"
 #include "compiler/schedule/grid.h"
 #include "compiler/schedule/instruction.h"
@@ -41,6 +42,7 @@ class LoopBuilder {
         storage_[buffer.get()] =
             ir::MakeBuffer(buffer->name, buffer->dtype, schedule::StoredShape(state, nest), nest.storage.scope);
       }
+      if (nest.stage.reduction == ir::Reduction::kOrder) spare_[&nest] = SpareLines(nest.stage);
     }
   }
 
@@ -54,6 +56,9 @@ class LoopBuilder {
       if (!nest.IsTopLevel() || nest.prepared != prepared) continue;
       const ir::Buffer& buffer = storage_.at(nest.stage.buffer.get());
       if (buffer->scope == ir::Scope::kWorkspace) temporaries.push_back(buffer);
+      if (const auto spare = spare_.find(&nest); spare != spare_.end()) {
+        temporaries.insert(temporaries.end(), spare->second.begin(), spare->second.end());
+      }
       stmts.push_back(BuildStage(nest));
     }
     if (stmts.empty()) return {};
@@ -112,9 +117,8 @@ class LoopBuilder {
 
   // Builds the part of the nest inside its loops [0, position).
   ir::Stmt BuildInside(const Nest& nest, size_t position) {
-    const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
     std::vector<ir::Stmt> stmts;
-    if (reduces && nest.LaneReduceLoop() == nullptr && position == FirstReduction(nest))
+    if (ir::Folds(nest.stage.reduction) && nest.LaneReduceLoop() == nullptr && position == FirstReduction(nest))
       stmts.push_back(Initialize(nest, position));
     for (const schedule::PrefetchShare& share : nest.prefetches) {
       if (position > 0 && nest.loops[position - 1].name == share.loop) stmts.push_back(BuildPrefetch(share));
@@ -156,6 +160,7 @@ class LoopBuilder {
 
   ir::Stmt BuildInnermost(const Nest& nest) {
     if (nest.LaneReduceLoop() != nullptr) return LaneReduce(nest);
+    if (nest.stage.reduction == ir::Reduction::kOrder) return Guarded(nest, Order(nest));
     if (nest.copy.elements > 0) return Guarded(nest, Copy(nest));
     return Guarded(nest, nest.instruction.has_value() ? Instruction(nest) : Update(nest));
   }
@@ -292,6 +297,21 @@ class LoopBuilder {
     return ir::MakeBlock({});
   }
 
+  ir::Stmt Order(const Nest& nest) const {
+    const Loop &places = nest.loops[nest.loops.size() - 2], &values = nest.loops.back();
+    std::vector<ir::Expr> line = Indices(nest, {});
+    line.pop_back();
+    const ir::Expr value = ReadStored(ir::Substitute(nest.stage.value, nest.bindings));
+    return OrderLine({.name = nest.stage.buffer->name,
+                      .values = values.extent,
+                      .places = places.extent,
+                      .values_max = values.max_extent,
+                      .value = [&](const ir::Expr& at) { return ir::Substitute(value, {{values.name, at}}); },
+                      .ordered = storage_.at(nest.stage.buffer.get()),
+                      .spare = spare_.at(&nest),
+                      .line = std::move(line)});
+  }
+
   ir::Stmt Copy(const Nest& nest) {
     auto copy = schedule::BuildCopy(state_, nest, storage_.at(nest.stage.buffer.get()),
                                     [&](const ir::Expr& load) { return ReadStored(load); });
@@ -330,6 +350,7 @@ class LoopBuilder {
 
   const State& state_;
   std::map<const ir::BufferNode*, ir::Buffer> storage_;
+  std::map<const Nest*, std::vector<ir::Buffer>> spare_;  // memory for the sorts
   absl::Status status_;
 };
 
@@ -357,6 +378,10 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
                                                        nest.stage.buffer->name, ir::EntryOf(*nest.instruction).name));
     }
     if (absl::Status legal = CheckLaneReduceLegal(nest, target); !legal.ok()) return legal;
+    if (nest.stage.reduction == ir::Reduction::kOrder && target.facts().has_grid) {
+      return absl::FailedPreconditionError(fmt::format(
+          "stage {} is a sort ('order'), which only threads can do; the target has lanes", nest.stage.buffer->name));
+    }
     if (nest.IsBulkCopied() && target.hierarchy.sharing_groups == 0) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} uses bulk copies, which the target does not have", nest.stage.buffer->name));

@@ -77,7 +77,10 @@ size_t Nest::InstructionLoops() const {
 bool Nest::IsBulkCopied() const {
   return copy.groups > 1 || copy.elements * ir::SizeOf(stage.buffer->dtype) > std::ranges::max(ir::kCopyBytes);
 }
-size_t Nest::StatementLoops() const { return copy.elements > 1 ? 1 : InstructionLoops(); }
+size_t Nest::StatementLoops() const {
+  if (stage.reduction == ir::Reduction::kOrder) return 2;  // over the places and the values
+  return copy.elements > 1 ? 1 : InstructionLoops();
+}
 
 bool State::IsBound() const {
   return std::any_of(nests.begin(), nests.end(),
@@ -106,6 +109,9 @@ State InitialState(const ir::Workload& workload) {
 
 absl::Status CheckLoopCanChange(const Nest& nest, size_t position) {
   if (position + nest.StatementLoops() < nest.loops.size()) return absl::OkStatus();
+  if (nest.stage.reduction == ir::Reduction::kOrder) {
+    return absl::FailedPreconditionError(fmt::format("loop {} is a part of a sort", nest.loops[position].name));
+  }
   return absl::FailedPreconditionError(
       fmt::format("loop {} is a part of {}", nest.loops[position].name,
                   nest.instruction.has_value() ? fmt::format("instruction {}", ir::EntryOf(*nest.instruction).name)
@@ -133,6 +139,10 @@ absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t pos
 
 absl::Status CheckUnscheduled(const State& state, const Nest& nest) {
   const std::string& stage = nest.stage.buffer->name;
+  if (nest.stage.reduction == ir::Reduction::kOrder) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is a sort; it can be neither replaced nor placed", stage));
+  }
   if (nest.has_loop_steps || !nest.IsTopLevel()) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is scheduled already; put this step before the other steps on it", stage));
@@ -204,6 +214,10 @@ absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, 
   ir::Buffer source = FindLoadedBuffer(nest.stage, name);
   if (source == nullptr) {
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", nest.stage.buffer->name, name));
+  }
+  if (source == nest.stage.buffer) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is a scan; what it reads of itself cannot be copied", name));
   }
   const Nest* made = state.FindNest(source.get());
   if (made != nullptr && !made->IsTopLevel()) {

@@ -96,7 +96,7 @@ struct Nest {
   bool IsBulkCopied() const;
   // How many of the innermost loops the instruction replaces; 0 without an instruction.
   size_t InstructionLoops() const;
-  // How many of the innermost loops become one statement, an instruction or a copy of several elements.
+  // How many of the innermost loops become one statement: an instruction, a copy of several elements, or a sort.
   size_t StatementLoops() const;
 };
 
@@ -132,13 +132,13 @@ std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes);
 // A stage that copies the buffer element by element, to a new buffer called `name`. Its axes are "<name>_0",
 // "<name>_1", and so on.
 ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
-// FailedPrecondition if the loop is part of an instruction or a copy: such a loop cannot change.
+// FailedPrecondition if the loop is part of an instruction, a copy or a sort: such a loop cannot change.
 absl::Status CheckLoopCanChange(const Nest& nest, size_t position);
 // CheckLoopCanChange, and FailedPrecondition if another stage is computed at this loop or inside it, because the region
 // of that stage depends on the loop, or if the nest has prefetches, because they count iterations of its loops.
 absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t position);
-// FailedPrecondition if the nest has had loop steps, is placed inside a loop, or has other stages inside it. Steps that
-// replace or place a stage must come before these.
+// FailedPrecondition if the stage is a sort, if the nest has had loop steps, is placed inside a loop, or has other
+// stages inside it. Steps that replace or place a stage must come before these.
 absl::Status CheckUnscheduled(const State& state, const Nest& nest);
 // The shape of the nest's storage in memory: with row padding, and with a first dimension for the buffers of a
 // pipeline.
@@ -155,6 +155,11 @@ ir::Buffer FindLoadedBuffer(const ir::Stage& stage, std::string_view name);
 absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, std::string_view name);
 // Whether the stage's value loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
+// Whether step `scan` was applied: the stage reads its own results.
+inline bool IsScan(const ir::Stage& stage) { return Reads(stage, stage.buffer.get()); }
+// Whether the stage reduces the values up to each place of one of its axes, for step `scan`; which axis, if it does.
+bool IsRunning(const ir::Stage& stage);
+size_t RunningAxis(const ir::Stage& stage);
 // The ranges of the stage's axes, including reduction axes, and of the open sizes that their extents use.
 ir::Ranges AxisRanges(const ir::Stage& stage);
 // The row-major position of the element that a load of one element reads, its indices simplified.

@@ -155,6 +155,14 @@ struct TotalOrder {
 };
 absl::Status Apply(const TotalOrder& step, State& state);
 
+// Computes a reduction of the values up to each place of an axis in one pass: the result at a place is that of the
+// place before it, combined with one value. The stage becomes a scan, which no step replaces or places. The axis' loop
+// stays serial and whole, like that of a reduction.
+struct Scan {
+  std::string stage;
+};
+absl::Status Apply(const Scan& step, State& state);
+
 // The stage reads "<buffer>o<stage>", a copy of an i8 buffer as u8 with 128 added to every number, and subtracts the
 // 128 again; for a u8 buffer the reverse. The stage may use the buffer only in casts to a wider integer. A copy of a
 // constant is made once, before the kernel runs.
@@ -231,7 +239,7 @@ struct Prefetch {
 absl::Status Apply(const Prefetch& step, State& state);
 
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, SplitAxis,
-                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Round, Distribute, FactorOut, Winograd,
+                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Round, Distribute, FactorOut, Winograd, Scan,
                           Tensorize, CopyAsync, Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 

@@ -11,6 +11,7 @@
 #include "compiler/space/sketch/elementwise.h"
 #include "compiler/space/sketch/inline.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/lines.h"
 #include "compiler/space/sketch/reduction.h"
 #include "compiler/space/sketch/rows.h"
 #include "compiler/space/sketch/shared_tile.h"
@@ -125,6 +126,11 @@ absl::Status BuildAttentionTiles(const ir::Workload&, Sketch& sketch) {
 
 absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  HONE_ASSIGN_OR_RETURN(const bool lines, ScheduleLines(sketch));
+  if (lines) {
+    HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleTiles));
+    return ScheduleRest(sketch, ScheduleElementwise);
+  }
   HONE_RETURN_IF_ERROR(ComputeMaximaAsIntegers(sketch));
   HONE_ASSIGN_OR_RETURN(const bool split, SplitLongReductions(sketch));
   if (!split && !HasContraction(workload)) {

@@ -63,6 +63,7 @@ llvm::Value* ExprEmitter::EmitNode(const ir::Expr& e) {
         return it->second;
       },
       [&](const ir::Cast& c) {
+        if (llvm::Value* power = EmitRoundedPower(c)) return power;
         llvm::Value* const cheaper = EmitConversion(c, 0);
         return cheaper != nullptr ? cheaper : EmitCast(builder_, EmitExpr(c.value), c.value.type(), c.type);
       },
@@ -311,6 +312,17 @@ llvm::Value* ExprEmitter::EmitCall(const ir::Call& call) {
     default:
       return single ? EmitFloat32Call(call, args) : EmitWideCall(call, args);
   }
+}
+
+// A power of doubles that is rounded to f32 at once needs no last bit of a double, so no library function computes it.
+llvm::Value* ExprEmitter::EmitRoundedPower(const ir::Cast& cast) {
+  const ir::Call* call = cast.value.As<ir::Call>();
+  if (call == nullptr || call->function != ir::Intrinsic::kPow || cast.type.dtype != ir::DType::kFloat32 ||
+      call->type.dtype != ir::DType::kFloat64) {
+    return nullptr;
+  }
+  const Values args = {EmitExpr(call->args[0]), EmitExpr(call->args[1])};
+  return EmitCast(builder_, EmitWideFunction(builder_, call->function, args), call->type, cast.type);
 }
 
 llvm::Value* ExprEmitter::EmitFloat32Call(const ir::Call& call, const Values& args) {

@@ -138,6 +138,8 @@ class ExprEmitter {
   llvm::Value* EmitLoad(const ir::Load& load);
   llvm::Value* EmitCall(const ir::Call& call);
   llvm::Value* EmitFloat32Call(const ir::Call& call, const Values& args);
+  // Null if the cast is not that of a power.
+  llvm::Value* EmitRoundedPower(const ir::Cast& cast);
   llvm::Value* EmitWideCall(const ir::Call& call, const Values& args);
 
   const Scaling scaling_;

@@ -164,12 +164,13 @@ bool FitsSingle(DType dtype) {
   return dtype == DType::kFloat32 || ComputeType(dtype) == DType::kFloat32 || ir::SizeOf(dtype) < 4;
 }
 
-// x^n for a 64-bit integer n and x of f64. f64 rounds a large n, so the sign comes from the last bit of n itself.
-Expr PowerOfLongExponent(const Expr& x, const Expr& n) {
-  const Expr power = Power(MakeUnary(ir::UnaryOp::kAbs, x), To(DType::kFloat64, n));
+// x^n as a `result` (f32 or f64), for a 64-bit integer n and x of f64. f64 rounds a large n, so the sign comes from the
+// last bit of n itself.
+Expr PowerOfLongExponent(DType result, const Expr& x, const Expr& n) {
+  const Expr power = To(result, Power(MakeUnary(ir::UnaryOp::kAbs, x), To(DType::kFloat64, n)));
   const Expr odd = Equals(MakeBinary(BinaryOp::kAnd, n, Like(n, 1)), Like(n, 1));
   const Expr negative = MakeCall({DType::kInt64, 1}, ir::Intrinsic::kReinterpret, {x}) < Expr(0);  // -0 too
-  return MakeSelect(odd && negative, Negate(power), power);
+  return power * MakeSelect(odd && negative, Like(power, -1), Like(power, 1));
 }
 
 // The type in which base^exponent is computed. It holds the numbers of both types; integers of 64 bits need
@@ -205,7 +206,9 @@ OpResult Pow(const OpArgs& args, StageBuilder& builder) {
     if (known && exponent == 3) return x * x * x;
     if (known && exponent == 0.5 && ir::IsFloat(base->dtype)) return PowerOfHalf(x);
     const Expr n = ReadBroadcast(power, i);
-    return is_long ? PowerOfLongExponent(To(DType::kFloat64, x), n) : Power(To(wide, x), To(wide, n));
+    if (!is_long) return Power(To(wide, x), To(wide, n));
+    const DType result = base->dtype == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64;
+    return PowerOfLongExponent(result, To(DType::kFloat64, x), n);
   })};
 }
 

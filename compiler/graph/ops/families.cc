@@ -47,6 +47,7 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"hone", MultiplyAddOps()},
       OpFamily{"hone", TreeOps()},
       OpFamily{"hone", PlaceOps()},
+      OpFamily{"hone", DigitSortOps()},
       OpFamily{"hone", SmallFloatOps()},
       OpFamily{"hone", ExpressionOps()},
   };

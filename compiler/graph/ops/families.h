@@ -36,6 +36,7 @@ std::span<const OpDef> ScatterOps();         // scatter.cc: Scatter*
 std::span<const OpDef> GeneratorOps();       // generator.cc: ConstantOfShape, Range, OneHot, EyeLike, windows, ...
 std::span<const OpDef> ReduceOps();          // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum, CumProd
 std::span<const OpDef> SortOps();            // sort.cc: TopK
+std::span<const OpDef> DigitSortOps();       // sort.cc: domain "hone"
 std::span<const OpDef> SoftmaxOps();         // softmax.cc: Softmax, LogSoftmax, Hardmax
 std::span<const OpDef> LossOps();            // loss.cc: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
 std::span<const OpDef> NormOps();            // norm.cc: batch, layer, instance, group, ... normalization

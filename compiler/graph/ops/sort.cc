@@ -6,9 +6,9 @@
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// Sorting without data-dependent control flow. Short axes are sorted by rank: the rank of an element is the number of
-// elements that precede it, and position k of the result takes the element of rank k. Long axes use a sorting network
-// (sort_network.h).
+// Short axes are sorted by rank: the rank of an element is the number of elements that precede it, and position k of
+// the result takes the element of rank k. Long axes use a sorting network (sort_network.h). Neither has control flow
+// that depends on data. Threads sort long axes by the digits of keys; passes/split_axes.cc chooses.
 
 namespace hone::graph {
 namespace {
@@ -83,39 +83,115 @@ Buffer PlacesByRank(StageBuilder& builder, const Buffer& keys, size_t a, const S
   });
 }
 
-OpResult TopK(const OpArgs& args, StageBuilder& builder) {
-  const Buffer& x = args.inputs[0];
-  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
-  const size_t a = static_cast<size_t>(axis);
-  const Size extent = x->shape[a];
-  HONE_ASSIGN_OR_RETURN(const Size count, ReadCount(args, extent));
-  const bool largest = args.Int("largest", 1) != 0;
-  const Buffer keys = EmitKeys(builder, x);
-  Shape shape = x->shape;
-  shape[a] = count;
-  Buffer position;
-  if (TakesNetwork(x, extent)) {
-    const SortedAxis sorted = SortByNetwork(builder, keys, a, largest);
-    position = Map(builder, "position", DType::kInt64, shape, [&](Indices i) { return sorted.PlaceAt(i, i[a]); });
-  } else {
-    const Buffer place = PlacesByRank(builder, keys, a, count, largest);
-    position = Map(builder, "position", DType::kInt64, shape,
-                   [&](Indices i) { return To(DType::kInt64, ReadHere(place, i)); });
-  }
-  Buffer values = Map(builder, "topk", x->dtype, shape, [&](Indices i) {
+// --- By digits (Reduction::kOrder)
+
+constexpr int64_t kPlaceMask = SortedAxis::kPlaces - 1;
+
+// Puts the pairs of every line in order, and returns the first `count` of each. The axis is the last dimension.
+Buffer OrderPairs(StageBuilder& builder, Shape shape, const Size& count, const std::function<Expr(Indices i)>& pair) {
+  const Buffer pairs = Map(builder, "pair", DType::kInt64, shape, pair);
+  const Size extent = shape.back();
+  shape.back() = count;
+  return builder.Reduce("sorted", DType::kInt64, shape, {extent}, Reduction::kOrder, [&](Indices i, Indices r) {
     Exprs source(i.begin(), i.end());
-    source[a] = ReadHere(position, i);
-    return Read(x, std::move(source));
+    source.back() = r[0];
+    return MakeLoad(pairs, std::move(source));
   });
-  return Buffers{values, position};
+}
+
+Expr PlaceOf(const Expr& pair) { return ir::MakeBinary(ir::BinaryOp::kAnd, pair, Expr(kPlaceMask)); }
+
+// The first `count` places of each line. The axis becomes the last dimension.
+Buffer PlacesByDigits(StageBuilder& builder, const Buffer& keys, size_t a, const Size& count, bool largest) {
+  const auto axis = static_cast<std::ptrdiff_t>(a);
+  Shape shape = keys->shape;
+  shape.erase(shape.begin() + axis);
+  shape.push_back(keys->shape[a]);
+  const auto key = [&](Indices i, const Expr& place) {
+    Exprs source(i.begin(), i.end() - 1);
+    source.insert(source.begin() + axis, place);
+    return AscendingKey(Read(keys, std::move(source)), largest);
+  };
+  const auto high = [&](Indices i) { return key(i, i.back()) * Expr(SortedAxis::kPlaces) + i.back(); };
+  if (ir::SizeOf(keys->dtype) <= 4) return OrderPairs(builder, shape, count, high);
+  // Keys of 64 bits are sorted by their low half, which has no sign, and then by the high half.
+  const Buffer by_low = OrderPairs(builder, shape, shape.back(), [&](Indices i) {
+    return ir::MakeBinary(ir::BinaryOp::kXor, high(i), Expr(std::numeric_limits<int64_t>::min()));
+  });
+  return OrderPairs(builder, shape, count, [&](Indices i) {
+    const Expr place = PlaceOf(ReadHere(by_low, i));
+    return ir::MakeBinary(ir::BinaryOp::kAnd, key(i, place), Expr(~kPlaceMask)) + place;
+  });
+}
+
+// --- The operators
+
+// What a TopK takes from which axis.
+struct Chosen {
+  Buffer x, keys;
+  size_t axis;
+  Size count;
+  bool largest;
+
+  Shape TakenShape() const {
+    Shape shape = x->shape;
+    shape[axis] = count;
+    return shape;
+  }
+};
+
+absl::StatusOr<Chosen> ReadChosen(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
+  const auto a = static_cast<size_t>(axis);
+  HONE_ASSIGN_OR_RETURN(const Size count, ReadCount(args, x->shape[a]));
+  return Chosen{x, EmitKeys(builder, x), a, count, args.Int("largest", 1) != 0};
+}
+
+// The outputs, given where the elements are.
+Buffers EmitChosen(StageBuilder& builder, const Chosen& chosen, const StageBuilder::Body& place) {
+  const Buffer position = Map(builder, "position", DType::kInt64, chosen.TakenShape(), place);
+  const Buffer values = Map(builder, "topk", chosen.x->dtype, chosen.TakenShape(), [&](Indices i) {
+    Exprs source(i.begin(), i.end());
+    source[chosen.axis] = ReadHere(position, i);
+    return Read(chosen.x, std::move(source));
+  });
+  return {values, position};
+}
+
+OpResult TopK(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(const Chosen c, ReadChosen(args, builder));
+  if (TakesNetwork(c.x, c.x->shape[c.axis])) {
+    const SortedAxis sorted = SortByNetwork(builder, c.keys, c.axis, c.largest);
+    return EmitChosen(builder, c, [&](Indices i) { return sorted.PlaceAt(i, i[c.axis]); });
+  }
+  const Buffer place = PlacesByRank(builder, c.keys, c.axis, c.count, c.largest);
+  return EmitChosen(builder, c, [&](Indices i) { return To(DType::kInt64, ReadHere(place, i)); });
+}
+
+// The same for targets whose kernels run on threads.
+OpResult DigitTopK(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(const Chosen c, ReadChosen(args, builder));
+  const Buffer sorted = PlacesByDigits(builder, c.keys, c.axis, c.count, c.largest);
+  return EmitChosen(builder, c, [&](Indices i) {
+    Exprs source(i.begin(), i.end());
+    source.erase(source.begin() + static_cast<std::ptrdiff_t>(c.axis));
+    source.push_back(i[c.axis]);
+    return PlaceOf(MakeLoad(sorted, std::move(source)));
+  });
 }
 
 constexpr OpDef kSortOps[] = {
     {"TopK", Checked<TopK, 1, Elements::kNumber>},
 };
 
+constexpr OpDef kDigitSortOps[] = {
+    {"DigitTopK", Checked<DigitTopK, 1, Elements::kNumber>, {.label = {"top_k"}}},
+};
+
 }  // namespace
 
 std::span<const OpDef> SortOps() { return kSortOps; }
+std::span<const OpDef> DigitSortOps() { return kDigitSortOps; }
 
 }  // namespace hone::graph

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace hone::graph {
 namespace {
@@ -21,9 +22,7 @@ SortedAxis Pack(StageBuilder& builder, const Buffer& keys, size_t axis, bool des
   Shape shape = keys->shape;
   shape[axis] = padded;
   Buffer packed = Map(builder, "packed", DType::kInt64, shape, [&](Indices i) {
-    Expr key = To(DType::kInt64, ReadHere(keys, i));
-    if (keys->dtype == DType::kUInt32) key = key - Expr(SortedAxis::kPlaces / 2);
-    if (descending) key = Expr(-1) - key;
+    const Expr key = AscendingKey(ReadHere(keys, i), descending);
     return MakeSelect(i[axis] < Expr(extent), key, Expr(SortedAxis::kPlaces / 2 - 1)) * Expr(SortedAxis::kPlaces) +
            i[axis];
   });
@@ -95,6 +94,15 @@ SortedAxis Exchange(StageBuilder& builder, const SortedAxis& row, int64_t size, 
 }
 
 }  // namespace
+
+Expr AscendingKey(const Expr& key, bool descending) {
+  Expr signed_key = To(DType::kInt64, key);
+  if (key.type().dtype == DType::kUInt32) signed_key = signed_key - Expr(SortedAxis::kPlaces / 2);
+  if (key.type().dtype == DType::kUInt64) {
+    signed_key = ir::MakeBinary(ir::BinaryOp::kXor, signed_key, Expr(std::numeric_limits<int64_t>::min()));
+  }
+  return descending ? Expr(-1) - signed_key : signed_key;
+}
 
 Expr SortedAxis::At(Indices i, const Expr& position, size_t seen) const {
   Exprs source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(axis));

@@ -29,6 +29,9 @@ struct SortedAxis {
   ir::Expr PlaceAt(Indices i, const ir::Expr& position) const;
 };
 
+// An i64 that ascends with the key, an integer; with `descending` it falls.
+ir::Expr AscendingKey(const ir::Expr& key, bool descending);
+
 // Sorts each line along the axis by its keys, which are integers of at most 32 bits. The packed keys always ascend:
 // with `descending` they are -1 - key, and u32 keys are first reduced by 2^31. Equal keys keep the order of their
 // places.

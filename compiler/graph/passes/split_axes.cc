@@ -22,7 +22,10 @@ constexpr int64_t kUnsplitLengthMax =
 constexpr int64_t kBlock = 128;
 // A CPU unrolls a sum over one of these blocks, and launches cost little: see ScanBlocks.
 constexpr int64_t kUnrolledBlock = 16, kUnrolledBlockMin = 12;
-constexpr int64_t kUnrolledLengthMax = 24;         // the longest axis whose sums are unrolled without blocks
+constexpr int64_t kUnrolledLengthMax = 24;                   // the longest axis whose sums are unrolled without blocks
+constexpr int64_t kManyForNetwork = 8, kManyForDigits = 64;  // elements for each that is taken
+constexpr int64_t kRankedLengthMax = 64, kRankedComparisonsMax = 32 << 10;  // up to either, ranks beat digits
+constexpr int64_t kColumnsMin = 8;                                          // so many columns fill vectors
 constexpr int64_t kQuadraticStepsMax = 100 << 10;  // the most additions of a short axis that cost less than launches
 
 const Shape& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
@@ -52,13 +55,19 @@ absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums)
                {{"exclusive", sums.exclusive}, {"reverse", sums.reverse}});
 }
 
-// How the axis of a CumSum is cut: the length of a block; 0 if the sums are better made element by element. With a
-// block that is unrolled, each sum is one addition to the sum before it. Lanes have no such chains: they all add at
-// once.
+// Whether threads make the sums of all columns behind the axis in one pass, row by row (schedule step `scan`).
+bool ScansColumns(const Graph& graph, const Shape& shape, int64_t axis) {
+  const auto place = static_cast<size_t>(axis);
+  return !graph.target.facts().has_grid && shape[place].max() > kUnrolledLengthMax &&
+         ir::Product(std::span(shape).subspan(place + 1)).max() >= kColumnsMin;
+}
+
+// How the axis of a CumSum is cut: the length of a block; 0 if the sums are better made without blocks. With a block
+// that is unrolled, each sum is one addition to the sum before it. Lanes have no such chains: they all add at once.
 int64_t ScanBlock(const Graph& graph, const Shape& shape, int64_t axis) {
   const int64_t extent = shape[static_cast<size_t>(axis)].value();
   if (graph.target.facts().has_grid) return extent <= kUnsplitLengthMax ? 0 : kBlock;
-  if (extent <= kUnrolledLengthMax) return 0;
+  if (extent <= kUnrolledLengthMax || ScansColumns(graph, shape, axis)) return 0;
   if (extent <= kUnsplitLengthMax && ir::Product(shape).max() <= kQuadraticStepsMax / extent) return 0;
   for (int64_t block = kUnrolledBlock; block >= kUnrolledBlockMin; --block) {
     if (extent % block == 0) return block;  // no padding
@@ -97,7 +106,9 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
       axes.type.dtype == ir::DType::kInt32 ? ReadConstant<int32_t>(axes)[0] : ReadConstant<int64_t>(axes)[0];
   const int64_t axis = AxisFromFront(given, type.shape.size());
   const Size& extent = type.shape[static_cast<size_t>(axis)];
-  if (!extent.IsFixed() || ScanBlock(graph, type.shape, axis) == 0) return Values{};
+  const bool several_columns =
+      static_cast<size_t>(axis) + 2 < type.shape.size() && ScansColumns(graph, type.shape, axis);
+  if (!extent.IsFixed() || (ScanBlock(graph, type.shape, axis) == 0 && !several_columns)) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
   HONE_ASSIGN_OR_RETURN(ValueId sum, AddCast(graph, data, ComputeType(type.dtype)));
   // The dimensions after the axis become one, so that vectors lie along all of them.
@@ -119,19 +130,33 @@ struct Choice {
   int64_t largest, sorted;  // the values of the attributes
 };
 
+// Whether the axis is sorted by digits, which only threads can do. A short axis, or few comparisons, is ordered faster
+// by ranks.
+bool SortsByDigits(const Graph& graph, const Shape& shape, int64_t axis) {
+  const int64_t extent = shape[static_cast<size_t>(axis)].max();
+  if (graph.target.facts().has_grid || extent <= kRankedLengthMax || extent > INT32_MAX) return false;
+  return ir::Product(shape).max() > kRankedComparisonsMax / extent;
+}
+
 absl::StatusOr<Values> AddTopK(Graph& graph, ValueId value, const Choice& choice) {
+  const bool digits = SortsByDigits(graph, DimsOf(graph, value), choice.axis);
   return AddNode(graph,
                  {.name = {},
-                  .op = "TopK",
-                  .domain = {},
+                  .op = digits ? "DigitTopK" : "TopK",
+                  .domain = digits ? "hone" : "",
                   .opset = kOwnOpset,
                   .inputs = {value, AddInts(graph, "k", {choice.count})},
                   .outputs = {kNewValue, kNewValue},
                   .attributes = {{"axis", choice.axis}, {"largest", choice.largest}, {"sorted", choice.sorted}}});
 }
 
-bool TakesFewOfMany(int64_t extent, const Choice& choice) {
-  return extent > kUnsplitLengthMax && choice.count > 0 && extent >= 8 * choice.count;
+// Whether few of many elements are taken, so that most of them can be left out first. A sort by digits leaves them out
+// itself, and groups are faster only for very few of the largest.
+bool TakesFewOfMany(const Graph& graph, const Shape& shape, const Choice& choice) {
+  const int64_t extent = shape[static_cast<size_t>(choice.axis)].value();
+  if (extent <= kUnsplitLengthMax || choice.count == 0) return false;
+  if (!SortsByDigits(graph, shape, choice.axis)) return extent >= kManyForNetwork * choice.count;
+  return choice.largest != 0 && extent >= kManyForDigits * choice.count;
 }
 
 // Elements of one line, and their positions along it.
@@ -217,8 +242,7 @@ absl::StatusOr<Values> TakeOfBlocks(Graph& graph, ValueId value, const Choice& c
 }
 
 absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
-  const int64_t extent = DimsOf(graph, value)[static_cast<size_t>(choice.axis)].value();
-  if (!TakesFewOfMany(extent, choice)) return AddTopK(graph, value, choice);
+  if (!TakesFewOfMany(graph, DimsOf(graph, value), choice)) return AddTopK(graph, value, choice);
   return choice.largest != 0 ? TakeOfGroups(graph, value, choice) : TakeOfBlocks(graph, value, choice);
 }
 
@@ -227,10 +251,18 @@ absl::StatusOr<Values> SplitTopK(Graph& graph, const Node& node) {
   const int64_t axis = AxisFromFront(IntAttribute(node, "axis", -1), shape.size());
   const ValueId some = node.outputs[0] != kAbsent ? node.outputs[0] : node.outputs[1];
   const Size &extent = shape[static_cast<size_t>(axis)], &count = DimsOf(graph, some)[static_cast<size_t>(axis)];
-  if (!extent.IsFixed() || !count.IsFixed()) return Values{};
-  const Choice choice{axis, count.value(), IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
-  if (!TakesFewOfMany(extent.value(), choice)) return Values{};
-  return Take(graph, node.inputs[0], choice);
+  if (extent.IsFixed() && count.IsFixed()) {
+    const Choice choice{axis, count.value(), IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
+    if (TakesFewOfMany(graph, shape, choice)) return Take(graph, node.inputs[0], choice);
+  }
+  if (!SortsByDigits(graph, shape, axis)) return Values{};
+  return AddNode(graph, {.name = {},
+                         .op = "DigitTopK",
+                         .domain = "hone",
+                         .opset = kOwnOpset,
+                         .inputs = node.inputs,
+                         .outputs = {kNewValue, kNewValue},
+                         .attributes = node.attributes});
 }
 
 absl::StatusOr<Values> SplitLongAxis(Graph& graph, const Node& node) {

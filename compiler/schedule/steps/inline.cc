@@ -12,6 +12,10 @@ absl::Status Apply(const Inline& step, State& state) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is a reduction: it would be repeated for every element", step.stage));
   }
+  if (IsScan(nest->stage)) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is a scan: every element needs the one before it", step.stage));
+  }
   if (state.IsOutput(nest->stage.buffer.get())) {
     return absl::FailedPreconditionError(fmt::format("stage {} is an output; it cannot be inlined", step.stage));
   }

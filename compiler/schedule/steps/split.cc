@@ -80,6 +80,10 @@ absl::Status Apply(const Split& step, State& state) {
   if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", step.loop));
   if (absl::Status status = CheckNoStageAtLoop(state, *nest, position); !status.ok()) return status;
   const Loop loop = nest->loops[position];
+  if (loop.reduce && IsScan(nest->stage)) {
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} goes over the places of a scan, one after the other; it stays whole", loop.name));
+  }
   const std::optional<ir::Size> size = state.IterationsOf(loop);
   const bool open = state.IsOpen(loop.extent);
   if (absl::Status status = CheckSplit(step, loop, size, open); !status.ok()) return status;

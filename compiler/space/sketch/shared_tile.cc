@@ -22,7 +22,8 @@ std::string TileReader(const schedule::State& state, const schedule::Nest& nest,
 std::vector<std::string> StageNames(const schedule::State& state, bool reductions) {
   std::vector<std::string> names;
   for (const schedule::Nest& nest : state.nests) {
-    if ((nest.stage.reduction != ir::Reduction::kNone) == reductions) names.push_back(nest.stage.buffer->name);
+    const ir::Reduction reduction = nest.stage.reduction;
+    if (reductions ? ir::Folds(reduction) : reduction == ir::Reduction::kNone) names.push_back(nest.stage.buffer->name);
   }
   return names;
 }

@@ -68,7 +68,7 @@ absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
 absl::StatusOr<bool> SplitLongReductions(Sketch& sketch) {
   std::vector<std::string> stages;
   for (const schedule::Nest& nest : sketch.state.nests) {
-    if (nest.stage.reduction != ir::Reduction::kNone) stages.push_back(nest.stage.buffer->name);
+    if (ir::Folds(nest.stage.reduction)) stages.push_back(nest.stage.buffer->name);
   }
   bool any = false;
   for (const std::string& stage : stages) {

@@ -55,6 +55,7 @@ std::vector<Operator> ListOf(const std::string& name) {
   if (name == "libraries") return LibraryOperators();
   if (name == "odd") return OddOperators();
   if (name == "roofs") return RoofOperators();
+  if (name == "lines") return LineOperators();
   return UsualOperators();
 }
 
@@ -66,8 +67,8 @@ int Main(int argc, char** argv) {
   app.add_option("OUTDIR", folder, "where to write them")->required();
   CLI::Option* const listed = app.add_option("--list", list,
                                              "which ones: usual, libraries (what oneDNN and OpenBLAS "
-                                             "are compared on), odd (shapes, beside round ones), roofs")
-                                  ->check(CLI::IsMember({"usual", "libraries", "odd", "roofs"}))
+                                             "are compared on), odd (shapes, beside round ones), roofs, lines")
+                                  ->check(CLI::IsMember({"usual", "libraries", "odd", "roofs", "lines"}))
                                   ->capture_default_str();
   app.add_option("--random", count, "so many by chance instead")->check(CLI::PositiveNumber)->excludes(listed);
   app.add_option("--seed", seed, "of chance")->capture_default_str();

@@ -186,4 +186,30 @@ Operator Binary(std::string_view op, const Ints& shape, const Ints& other) {
       [&](ModelBuilder& b, std::vector<std::string>* inputs) { inputs->push_back(b.Uniform(other, 0.5, 1)); });
 }
 
+Operator TopK(const Ints& shape, int64_t axis, int64_t count) {
+  const std::string name = fmt::format("{}_a{}_k{}", NameOf("TopK", shape), axis, count);
+  ModelBuilder b(name, 13);
+  const std::string x = b.Input("x", shape), values = b.Node("TopK", {x, b.Int64s({count})}, {{"axis", axis}});
+  b.last_node().add_output("places");
+  b.Output(values);
+  b.Output("places", onnx::TensorProto::INT64);
+  return {name, shape, false, ProductOf(shape), b.model()};
+}
+
+Operator CumSum(const Ints& shape, int64_t axis) {
+  return Simple(fmt::format("{}_a{}", NameOf("CumSum", shape), axis), 14, "CumSum", shape, ProductOf(shape), {},
+                [&](ModelBuilder& b, std::vector<std::string>* inputs) { inputs->push_back(b.Int64s({axis})); });
+}
+
+Operator MixedPower(const Ints& shape, onnx::TensorProto::DataType exponents) {
+  std::string type = onnx::TensorProto::DataType_Name(exponents);
+  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string name = fmt::format("{}_{}", NameOf("Pow", shape), type);
+  ModelBuilder b(name, 15);
+  const std::string x = b.Input("x", shape), tripled = b.Node("Mul", {x, b.Scalar(3)});
+  const std::string rounded = b.Node("Cast", {b.Node("Round", {tripled})}, {{"to", int64_t{exponents}}});
+  b.Output(b.Node("Pow", {b.Node("Exp", {x}), rounded}));
+  return {name, shape, false, ProductOf(shape), b.model()};
+}
+
 }  // namespace hone::models

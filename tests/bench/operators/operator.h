@@ -57,6 +57,12 @@ Operator Unary(std::string_view op, const Ints& shape);
 // "Add" or "Mul" with a constant of shape `other`, which is broadcast.
 Operator Binary(std::string_view op, const Ints& shape, const Ints& other);
 
+// The largest `count` elements along the axis, and where they are.
+Operator TopK(const Ints& shape, int64_t axis, int64_t count);
+Operator CumSum(const Ints& shape, int64_t axis);
+// "Pow" with exponents of type i64, i32 or f64, which are the input's elements, rounded to integers.
+Operator MixedPower(const Ints& shape, onnx::TensorProto::DataType exponents);
+
 }  // namespace hone::models
 
 #endif  // HONE_TESTS_BENCH_OPERATORS_OPERATOR_H_

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace hone::models {
@@ -222,6 +223,31 @@ std::vector<Operator> RoofOperators() {
                        Depthwise(shape[1], {shape[2], shape[3]}),
                        Pool("MaxPool", shape[1], {shape[2], shape[3]}, Window::Of(2, 3, 2, 1)),
                        Pool("AveragePool", shape[1], {shape[2], shape[3]}, Window::Of(2, 2, 2))});
+  }
+  return operators;
+}
+
+std::vector<Operator> LineOperators() {
+  std::vector<Operator> operators;
+  for (const auto& [shape, axis, count] : {std::tuple<Ints, int64_t, int64_t>{{100000}, 0, 100000},
+                                           {{100000}, 0, 1000},
+                                           {{50257}, 0, 50},
+                                           {{8, 8400}, 1, 8400},
+                                           {{8400}, 0, 300},
+                                           {{8400, 8}, 0, 8400},
+                                           {{200, 300}, 1, 300},
+                                           {{1000, 100}, 1, 100}}) {
+    operators.push_back(TopK(shape, axis, count));
+  }
+  for (const auto& [shape, axis] : {std::pair<Ints, int64_t>{{512, 1024}, 0},
+                                    {{512, 1024}, 1},
+                                    {{4096, 64}, 0},
+                                    {{64, 512, 32}, 1},
+                                    {{1000000}, 0}}) {
+    operators.push_back(CumSum(shape, axis));
+  }
+  for (const auto type : {onnx::TensorProto::INT32, onnx::TensorProto::INT64, onnx::TensorProto::DOUBLE}) {
+    operators.push_back(MixedPower({1000000}, type));
   }
   return operators;
 }

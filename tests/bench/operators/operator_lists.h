@@ -21,6 +21,8 @@ std::vector<Operator> OddOperators();
 // Operators that a good kernel runs at the roofline. Large products and 3x3 layers are bound by the multiply-add units.
 // Element-wise work, depthwise layers and pooling are bound by the memory level that holds them.
 std::vector<Operator> RoofOperators();
+// Work along whole lines, sorts and running sums, and powers of mixed types.
+std::vector<Operator> LineOperators();
 
 }  // namespace hone::models
 

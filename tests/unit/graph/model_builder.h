@@ -16,7 +16,7 @@ namespace hone::graph {
 
 // TensorProto.DataType
 inline constexpr int kFloat = 1, kUInt8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kHalf = 10,
-                     kDouble = 11, kBFloat = 16;
+                     kDouble = 11, kUInt32 = 12, kUInt64 = 13, kBFloat = 16;
 
 // A protobuf message under construction.
 class Message {

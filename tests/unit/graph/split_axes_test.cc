@@ -36,6 +36,18 @@ TEST(SplitAxes, SumsOfBlocksMeanTheSame) {
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({5000, 24}, 1)), "CumSum"), 1) << "short enough to unroll";
 }
 
+// The graph after the passes for a target with lanes. Expects the same numbers as without passes.
+Graph OnLanes(const std::string& model) {
+  const Graph before = Import(model);
+  Graph after = before;
+  after.target = target::ParseTarget("cuda:sm_75").value();
+  EXPECT_EQ(RunPasses(after, {.verify = true}), absl::OkStatus());
+  const std::vector<float> expected = RunOnRandom(before, 1), actual = RunOnRandom(after, 1);
+  EXPECT_FALSE(expected.empty());
+  EXPECT_THAT(actual, ::testing::Pointwise(::testing::NanSensitiveFloatNear(1e-3F), expected));
+  return after;
+}
+
 // The shapes of the data of every CumSum after all passes.
 std::vector<std::vector<int64_t>> SummedShapes(const Graph& graph) {
   std::vector<std::vector<int64_t>> shapes;
@@ -52,15 +64,22 @@ TEST(SplitAxes, BlocksOfSumsAreUnrolledOnCpus) {
       << "no padding";
   EXPECT_THAT(SummedShapes(Optimize(CumSumModel({2, 601}, 1))),
               ElementsAre(ElementsAre(2, 38), ElementsAre(2, 38, 16)));
-  Graph lanes = Import(CumSumModel({2, 640}, 1));
-  lanes.target = target::ParseTarget("cuda:sm_75").value();
-  EXPECT_EQ(RunPasses(lanes), absl::OkStatus());
-  EXPECT_THAT(SummedShapes(lanes), ElementsAre(ElementsAre(2, 5), ElementsAre(2, 5, 128)));
+  EXPECT_THAT(SummedShapes(OnLanes(CumSumModel({2, 640}, 1))), ElementsAre(ElementsAre(2, 5), ElementsAre(2, 5, 128)));
 }
 
 TEST(SplitAxes, TheDimensionsAfterASummedAxisAreOne) {
-  const Graph graph = ExpectPassesKeepMeaning(CumSumModel({2, 640, 3, 5}, 1));
-  EXPECT_THAT(SummedShapes(graph).back(), ElementsAre(2, 40, 16, 15));
+  const Graph blocks = ExpectPassesKeepMeaning(CumSumModel({2, 640, 2, 3}, 1));
+  EXPECT_THAT(SummedShapes(blocks).back(), ElementsAre(2, 40, 16, 6));
+  const Graph columns = ExpectPassesKeepMeaning(CumSumModel({2, 640, 3, 5}, 1));
+  EXPECT_THAT(SummedShapes(columns), ElementsAre(ElementsAre(2, 640, 15)));
+}
+
+// Threads add rows of columns one after the other. Lanes take blocks.
+TEST(SplitAxes, SumsOfColumnsAreNotCutOnCpus) {
+  EXPECT_THAT(SummedShapes(Optimize(CumSumModel({640, 8}, 0))), ElementsAre(ElementsAre(640, 8)));
+  EXPECT_THAT(SummedShapes(Optimize(CumSumModel({640, 7}, 0))),
+              ElementsAre(ElementsAre(40, 7), ElementsAre(40, 16, 7)));
+  EXPECT_THAT(SummedShapes(OnLanes(CumSumModel({640, 8}, 0))), ElementsAre(ElementsAre(5, 8), ElementsAre(5, 128, 8)));
 }
 
 TEST(SplitAxes, SumsOfBytesStayBytes) {
@@ -92,49 +111,62 @@ std::string TopKModel(const Dims& shape, int axis, int count, int largest, int d
   return b.Model();
 }
 
+int TopKs(const Graph& graph) { return CountOps(graph, "TopK") + CountOps(graph, "DigitTopK"); }
+
 // Number of TopK nodes after the split. For the largest elements: one over the maxima of groups, one that puts the
 // chosen groups in axis order, one over their elements. For the smallest: one over blocks and one over their results.
 int TopKsOf(int largest) { return largest != 0 ? 3 : 2; }
 
 TEST(SplitAxes, TheFirstOfPartsAreThoseOfAll) {
   for (const int largest : {0, 1}) {
-    const auto count = [&](const Dims& shape, int axis) {
-      return CountOps(ExpectPassesKeepMeaning(TopKModel(shape, axis, 3, largest)), "TopK");
-    };
-    EXPECT_EQ(count({2, 1024}, -1), TopKsOf(largest)) << "whole parts";
-    EXPECT_EQ(count({2, 1100}, -1), TopKsOf(largest)) << "and a rest";
-    EXPECT_EQ(count({1100, 2}, 0), TopKsOf(largest)) << "another axis";
+    for (const auto& [shape, axis] : {std::pair<Dims, int>{{2, 1024}, -1}, {{2, 1100}, -1}, {{1100, 2}, 0}}) {
+      const std::string model = TopKModel(shape, axis, 3, largest);
+      EXPECT_EQ(TopKs(OnLanes(model)), TopKsOf(largest));
+      EXPECT_EQ(TopKs(ExpectPassesKeepMeaning(model)), largest != 0 ? 3 : 1) << "threads sort for the smallest";
+    }
   }
 }
 
 // Random 8-bit integers repeat, and the first of equal elements must stay first.
 TEST(SplitAxes, EqualsKeepTheirOrder) {
   for (const int largest : {0, 1}) {
-    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 1100}, -1, 20, largest, kInt8)), "TopK"),
-              TopKsOf(largest));
+    const std::string model = TopKModel({1, 1100}, -1, 20, largest, kInt8);
+    EXPECT_EQ(TopKs(OnLanes(model)), TopKsOf(largest));
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(model), "DigitTopK"), 1);
   }
 }
 
 // NaN counts as the largest value, so also as the maximum of its group.
 TEST(SplitAxes, NansKeepTheirPlaces) {
   for (const int largest : {0, 1}) {
-    GraphBuilder b;
-    b.Input("x", {1, 1100}).Ints("k", {40});
-    b.Node("Log", {"x"}, {"l"});  // NaN for half of the numbers
-    b.Node("TopK", {"l", "k"}, {"", "i"}, {Attr("axis", 1), Attr("largest", largest)});
-    b.Node("Cast", {"i"}, {"p"}, {Attr("to", kFloat)}).Output("p");
-    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "TopK"), TopKsOf(largest));
+    for (const int count : {10, 40}) {
+      GraphBuilder b;
+      b.Input("x", {1, 1100}).Ints("k", {count});
+      b.Node("Log", {"x"}, {"l"});  // NaN for half of the numbers
+      b.Node("TopK", {"l", "k"}, {"", "i"}, {Attr("axis", 1), Attr("largest", largest)});
+      b.Node("Cast", {"i"}, {"p"}, {Attr("to", kFloat)}).Output("p");
+      EXPECT_EQ(TopKs(OnLanes(b.Model())), TopKsOf(largest));
+      EXPECT_EQ(TopKs(ExpectPassesKeepMeaning(b.Model())), largest != 0 && count == 10 ? 3 : 1);
+    }
   }
 }
 
 TEST(SplitAxes, LongRemaindersAreSplitAgain) {
-  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 3000}, -1, 30, 0)), "TopK"), 3);
-  EXPECT_GT(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 30000}, -1, 30, 1)), "TopK"), 3);
+  EXPECT_EQ(TopKs(OnLanes(TopKModel({1, 3000}, -1, 30, 0))), 3);
+  EXPECT_GT(TopKs(OnLanes(TopKModel({1, 30000}, -1, 30, 1))), 3);
 }
 
 TEST(SplitAxes, TakingMostOfAnAxisComparesAll) {
-  EXPECT_THAT(Ops(Optimize(TopKModel({1, 1024}, -1, 300, 1))), ElementsAre("TopK", "Cast"));
-  EXPECT_EQ(CountOps(Optimize(TopKModel({1, 512}, -1, 1, 1)), "TopK"), 1);
+  EXPECT_THAT(Ops(OnLanes(TopKModel({1, 1024}, -1, 300, 1))), ElementsAre("TopK", "Cast"));
+  EXPECT_THAT(Ops(Optimize(TopKModel({1, 1024}, -1, 300, 1))), ElementsAre("DigitTopK", "Cast"));
+  EXPECT_EQ(CountOps(OnLanes(TopKModel({1, 512}, -1, 1, 1)), "TopK"), 1);
+}
+
+// Ranks are faster for short axes and few comparisons.
+TEST(SplitAxes, ShortAxesAreNotSortedByDigits) {
+  EXPECT_EQ(CountOps(Optimize(TopKModel({5000, 64}, -1, 64, 1)), "TopK"), 1);
+  EXPECT_EQ(CountOps(Optimize(TopKModel({1, 180}, -1, 180, 1)), "TopK"), 1);
+  EXPECT_EQ(CountOps(Optimize(TopKModel({100, 65}, -1, 65, 1)), "DigitTopK"), 1);
 }
 
 }  // namespace

@@ -53,6 +53,22 @@ TEST(InterpretWorkload, EveryReduction) {
   EXPECT_EQ(reduce("sum", {16777216, 1, 1, 1}), "16777216.0f32");
 }
 
+// Pairs ascend by their high half, which is signed; equal ones keep their order.
+TEST(InterpretWorkload, Order) {
+  const auto order = [](int places) {
+    return RunWorkload(fmt::format(R"(workload "o" input a: f32[5]
+                                      t: i64[{0}] over p:{0} = order r:5 of i64(a[r]) * 4294967296 + r
+                                      u: i64[{0},2] over q:{0}, h:2 = select(h == 0, t[q] // 4294967296, t[q] & 255)
+                                      output u)",
+                                   places),
+                       {{3, -1, 3, -7, -1}});
+  };
+  EXPECT_EQ(order(5), "-7 3 -1 1 -1 4 3 0 3 2");
+  EXPECT_EQ(order(2), "-7 3 -1 1");
+  EXPECT_EQ(RunWorkload("workload \"o\" input a: f32[1] t: i64[3] over p:3 = order r:3 of 7 - r output t", {{0}}),
+            "7 6 5");
+}
+
 TEST(InterpretWorkload, EmptyExtents) {
   EXPECT_EQ(RunWorkload("workload \"e\" input a: f32[0] t: f32[] = max k:0 of a[k] output t", {{}}), "-inf_f32");
   EXPECT_EQ(RunWorkload("workload \"e\" input a: f32[0] t: f32[0] over i:0 = a[i] output t", {{}}), "");

@@ -111,6 +111,7 @@ TEST(LaneReduce, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(of("if lane.id < 2 { merge t[0] = sum lane.id:4 of t[0] }"),
               HasSubstr("a lane reduction ('merge') where lanes of a group may diverge: inside 'if lane.id < 2'"));
   EXPECT_THAT(of("merge t[0] = none lane.id:4 of t[0]"), HasSubstr("expected the reduction: sum"));
+  EXPECT_THAT(of("merge t[0] = order lane.id:4 of t[0]"), HasSubstr("expected the reduction: sum"));
   EXPECT_THAT(of("merge t[0] = sum 1f32:4 of t[0]"), HasSubstr("the index of the part must be an i64"));
   EXPECT_THAT(of("merge t[0] = sum lane.id:4 of 1f32"), HasSubstr("the destination is i64 but the value is f32"));
   EXPECT_THAT(of("merge s[ramp(0, 1, 4)] = sum lane.id:4 of t[0]"), HasSubstr("one element, not a vector"));

@@ -52,6 +52,26 @@ TEST_F(VerifyWorkload, RejectsAxesOfOtherStages) {
   EXPECT_THAT(Verdict(), HasSubstr("stage 'u': in 'i': variable 'i' is not bound here"));
 }
 
+TEST_F(VerifyWorkload, RejectsOrdersThatNoSortHas) {
+  const Buffer a = MakeBuffer("a", DType::kInt64, {4, 8});
+  const auto verdict = [&](DType dtype, Size places, std::vector<Axis> reduced, const Expr& value) {
+    const Buffer t = MakeBuffer("t", dtype, {4, places});
+    Stage stage{t, {{"i", 4}, {"p", places}}, std::move(reduced), Reduction::kOrder, value};
+    workload_ = Workload{"w", {}, {Param{a}}, {std::move(stage)}, {t}};
+    return Verdict();
+  };
+  const Expr i = MakeVar("i"), r = MakeVar("r"), pair = MakeLoad(a, {i, r});
+  EXPECT_EQ(verdict(DType::kInt64, 8, {{"r", 8}}, pair), "legal");
+  EXPECT_EQ(verdict(DType::kInt64, 3, {{"r", 8}}, pair), "legal");
+  EXPECT_THAT(verdict(DType::kInt64, 9, {{"r", 8}}, pair), HasSubstr("order has 9 places for 8 values"));
+  EXPECT_THAT(verdict(DType::kInt64, 8, {{"r", int64_t{1} << 31}}, i), HasSubstr("it takes up to 2^31 - 1 values"));
+  EXPECT_THAT(verdict(DType::kInt64, 8, {{"r", 8}}, MakeLoad(a, {i, MakeVar("p")})),
+              HasSubstr("must not depend on the place, axis 'p'"));
+  EXPECT_THAT(verdict(DType::kInt64, 8, {{"r", 8}, {"s", 2}}, pair), HasSubstr("order needs one reduce axis"));
+  EXPECT_THAT(verdict(DType::kInt32, 8, {{"r", 8}}, MakeCast({DType::kInt32, 1}, pair)),
+              HasSubstr("order is possible for i64 only, not for i32"));
+}
+
 TEST_F(VerifyWorkload, RejectsShapesThatAreNotTheAxes) {
   stage().axes[0].extent = 5;
   EXPECT_THAT(Verdict(), HasSubstr("the extents of its axes must be the shape of its buffer"));

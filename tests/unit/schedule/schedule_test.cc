@@ -232,7 +232,7 @@ TEST(ScheduleText, PrintsAndParsesBack) {
       "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline "
       "u\ncache_write t\n"
       "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nrfactor t k 4 outer first\n"
-      "split_axis t j 2\nfactor_out tf\nwinograd t 4\nprefetch wpt t bo 2\ntotal_order t\nskip_padding t\n";
+      "split_axis t j 2\nfactor_out tf\nwinograd t 4\nprefetch wpt t bo 2\ntotal_order t\nskip_padding t\nscan t\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);

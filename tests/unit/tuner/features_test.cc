@@ -117,6 +117,41 @@ NestFacts FactsOf(const std::string& schedule, size_t nest) {
   return AnalyzeNests(*state, SomeTarget()).at(nest);
 }
 
+// Features with open sizes are those of the kernel that is fixed to the point.
+TEST(Features, AreThoseOfThePoints) {
+  const ir::Workload open = ir::ParseWorkload(R"(workload "matmul"
+size n in [1, 500]
+size m in [1, 40]
+input x: f32[n,m,256] in [-1, 1]
+const w: f32[256,128] in [-1, 1]
+t: f32[n,m,128] over i:n, h:m, j:128 = sum k:256 of x[i, h, k] * w[k, j]
+u: f32[n,m,128] over a:n, c:m, b:128 = max(t[a, c, b], 0f32)
+output u
+)")
+                                .value();
+  const auto features = [&](const std::string& schedule, const std::vector<SizePoint>& points, const SizePoint& fixed) {
+    const ir::Workload workload = fixed.empty() ? open : ir::WithSizes(open, ValuesOf(fixed));
+    const auto state = schedule::Replay(workload, schedule::ParseSchedule(schedule).value());
+    EXPECT_TRUE(state.ok()) << state.status();
+    Features found = ExtractFeatures(*state, SomeTarget(), points);
+    found[kLogLocalBytes] = 0;  // local memory is that of the largest sizes
+    return found;
+  };
+  const SizePoint small = {{"n", 7}, {"m", 3}}, large = {{"n", 400}, {"m", 40}}, largest = {{"n", 500}, {"m", 40}};
+  for (const char* schedule : {"", "split b 16 mask\nvectorize bi\nparallel a\ncompute_at t a\n",
+                               "split j 16 mask\nreorder i h jo k ji\nvectorize ji\nparallel i\n"}) {
+    EXPECT_EQ(features(schedule, {small}, {}), features(schedule, {}, small)) << schedule;
+    EXPECT_EQ(features(schedule, {large}, {}), features(schedule, {}, large)) << schedule;
+    EXPECT_EQ(features(schedule, {}, {}), features(schedule, {}, largest)) << schedule;
+    const Features a = features(schedule, {small}, {}), b = features(schedule, {large}, {});
+    const Features both = features(schedule, {small, large}, {});
+    ASSERT_EQ(both.size(), a.size());
+    EXPECT_NEAR(both[kAnalyticLogSeconds],
+                std::log(std::exp(a[kAnalyticLogSeconds]) + std::exp(b[kAnalyticLogSeconds])), 1e-5);
+    for (size_t i = 1; i < both.size(); ++i) EXPECT_NEAR(both[i], (a[i] + b[i]) / 2, 1e-5) << "feature " << i;
+  }
+}
+
 // Groups of 4 x 16 lanes, each lane with a tile of 4 x 2. Both operands go through shared memory, 8 steps of the
 // reduction at a time.
 constexpr char kLaneSchedule[] = R"(cache_write t

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops that put values in order (ir::Reduction::kOrder), as statements of the IR: a radix sort of the keys, from
+// the lowest digit to the highest. One thread sorts a line.
+//
+// If a line has fewer places than values, the values that cannot have a place are dropped first: a histogram of the
+// highest digit tells where the last place is. Not here: where the lines are and who sorts them (build_loops.cc). Start
+// with OrderLine.
+#ifndef HONE_COMPILER_PASSES_ORDER_LOOPS_H_
+#define HONE_COMPILER_PASSES_ORDER_LOOPS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/stmt.h"
+#include "compiler/ir/workload.h"
+
+namespace hone::passes {
+
+struct OrderedLine {
+  std::string name;         // of the stage; the names of loops and buffers derive from it
+  ir::Expr values, places;  // extents of the reduce axis and of the last axis
+  int64_t values_max;       // the largest extent of the reduce axis
+  std::function<ir::Expr(const ir::Expr& at)> value;
+  ir::Buffer ordered;             // the result
+  std::vector<ir::Buffer> spare;  // SpareLines, allocated
+  std::vector<ir::Expr> line;     // indices of the line in `ordered` and in the spare buffers
+};
+
+// Buffers with room for the values of every line while they are sorted.
+std::vector<ir::Buffer> SpareLines(const ir::Stage& stage);
+
+ir::Stmt OrderLine(const OrderedLine& line);
+
+}  // namespace hone::passes
+
+#endif  // HONE_COMPILER_PASSES_ORDER_LOOPS_H_
