@@ -449,6 +449,15 @@ Place ChooseBlock(const Problem& p, const std::vector<std::string>& producers, P
       return CopiedBytes(p, *plan, producers, tiles) <= CopiedBytesMax(p.target);
     };
     while (preferred > 1 && !fits(preferred)) --preferred;
+    // Rows that are only converted are read by a few panels, soon after they were written: from the first cache, if
+    // they fit. Windows would convert more rows twice.
+    const auto only_converted = [&](const std::string& name) { return IsWidening(p.state.FindNest(name)->stage); };
+    const auto is_near = [&](int64_t tiles) {
+      return CopiedBytes(p, *plan, producers, tiles) <= p.target.memory.l1_bytes / 2;
+    };
+    if (!HasWindow(p.reduction) && std::ranges::all_of(producers, only_converted)) {
+      while (preferred > 1 && !is_near(preferred)) --preferred;
+    }
     if (!fits(preferred)) place = kBefore;
   }
   plan->block = p.ChooseSize("block", extent, extent, preferred);
