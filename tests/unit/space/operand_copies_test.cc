@@ -99,5 +99,24 @@ TEST(Widen, LanesConvertWhatTheyLoad) {
   EXPECT_THAT(schedule::Print(Default(workload, gpu)->schedule), Not(HasSubstr("widen")));
 }
 
+// A^T B; rows of both operands are a power of two apart.
+constexpr char kTransposed[] = R"(workload "matmul"
+input x: f32[20,256] in [-1, 1]
+input w: f32[20,128] in [-1, 1]
+t: f32[256,128] over i:256, j:128 = sum k:20 of x[k, i] * w[k, j]
+u: f32[256,128] over ui:256, uj:128 = max(t[ui, uj], 0f32)
+output u
+)";
+
+TEST(PackedOperands, AreThoseWhoseStepsShareTheSetsOfTheSecondCache) {
+  const std::string large = CheckedSteps(kTransposed, {}, std::string(kCpu) + " -l2=1048576");
+  EXPECT_THAT(large, Not(HasSubstr("pack")));
+  const std::string small = CheckedSteps(kTransposed, {}, std::string(kCpu) + " -l2=8192");
+  EXPECT_THAT(small, AllOf(HasSubstr("pack w t 1/"), HasSubstr("pack x t 1/")));
+  // 16384 bytes hold 32 rows of w, and 16 of x.
+  const std::string medium = CheckedSteps(kTransposed, {}, std::string(kCpu) + " -l2=16384");
+  EXPECT_THAT(medium, AllOf(Not(HasSubstr("pack w")), HasSubstr("pack x t ")));
+}
+
 }  // namespace
 }  // namespace hone::space
