@@ -144,6 +144,7 @@ std::optional<Step> ParseStep(const Words& w) {
   if (verb == "total_order" && w.size() == 2) return TotalOrder{word(1)};
   if (verb == "scan" && w.size() == 2) return Scan{word(1)};
   if (verb == "recode" && w.size() == 3) return Recode{word(1), word(2)};
+  if (verb == "widen" && w.size() == 3) return Widen{word(1), word(2)};
   if (verb == "round" && w.size() == 4) {
     if (const auto bits = ParseInt(w[3])) return Round{word(1), word(2), *bits};
   }
@@ -205,6 +206,7 @@ std::string Print(const Step& step) {
           [](const TotalOrder& s) { return "total_order " + s.stage; },
           [](const Scan& s) { return "scan " + s.stage; },
           [](const Recode& s) { return fmt::format("recode {} {}", s.buffer, s.stage); },
+          [](const Widen& s) { return fmt::format("widen {} {}", s.buffer, s.stage); },
           [](const Round& s) { return fmt::format("round {} {} {}", s.buffer, s.stage, s.bits); },
           [](const Distribute& s) { return "distribute " + s.stage; },
           [](const FactorOut& s) { return "factor_out " + s.stage; },

@@ -171,6 +171,13 @@ struct Recode {
 };
 absl::Status Apply(const Recode& step, State& state);
 
+// The stage reads "<buffer>w<stage>", a copy of an f16 or bf16 buffer as f32. The stage may use the buffer only in
+// casts to f32. A copy of a constant is made once, before the kernel runs.
+struct Widen {
+  std::string buffer, stage;
+};
+absl::Status Apply(const Widen& step, State& state);
+
 // The stage reads "<buffer>n<stage>", a copy of an f32 buffer rounded to `bits` fraction bits, to nearest, ties away
 // from zero. A copy of a constant is made once, before the kernel runs.
 struct Round {
@@ -239,8 +246,8 @@ struct Prefetch {
 absl::Status Apply(const Prefetch& step, State& state);
 
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, SplitAxis,
-                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Round, Distribute, FactorOut, Winograd, Scan,
-                          Tensorize, CopyAsync, Pipeline, Prefetch>;
+                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Widen, Round, Distribute, FactorOut, Winograd,
+                          Scan, Tensorize, CopyAsync, Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

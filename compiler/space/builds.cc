@@ -16,6 +16,7 @@
 #include "compiler/space/sketch/rows.h"
 #include "compiler/space/sketch/shared_tile.h"
 #include "compiler/space/sketch/tiling.h"
+#include "compiler/space/sketch/widen.h"
 #include "compiler/space/templates/attention_tile.h"
 #include "compiler/space/templates/lane_tile.h"
 #include "compiler/space/templates/quantized_tile.h"
@@ -65,6 +66,8 @@ using TileRule = absl::Status (*)(Sketch& sketch, const std::string& reader, con
                                   const std::string& prefix);
 absl::Status ScheduleWinograd(Sketch& sketch, TileRule transformed, TileRule plain) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  HONE_RETURN_IF_ERROR(WidenConvolutions(sketch));
+  HONE_RETURN_IF_ERROR(WidenBroadcasts(sketch));
   std::vector<std::string> taken;
   for (const std::string& stage : StageNames(sketch.state, true)) {
     const std::string prefix = taken.empty() ? "" : stage + ".";
@@ -104,6 +107,7 @@ absl::Status SchedulePreparedStages(Sketch& sketch) {
 
 absl::Status BuildRegisterTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  HONE_RETURN_IF_ERROR(WidenBroadcasts(sketch));
   HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, RegisterTiles));
   return ScheduleRest(sketch, ScheduleElementwise);
 }

@@ -10,6 +10,7 @@
 #include "compiler/space/sketch/lanes.h"
 #include "compiler/space/sketch/tile_shape.h"
 #include "compiler/space/sketch/tiling.h"
+#include "compiler/space/sketch/widen.h"
 #include "compiler/space/templates/attention_tile.h"
 #include "compiler/space/templates/lane_tile.h"
 #include "compiler/space/templates/quantized_tile.h"
@@ -26,11 +27,24 @@ bool Inlined(const ir::Workload& workload, const target::Target& target, const F
   return InlineStages(sketch).ok() && is(sketch.state);
 }
 
+template <typename F>
+bool SomeStage(const schedule::State& state, const F& is) {
+  return std::ranges::any_of(state.nests, [&](const schedule::Nest& nest) { return is(state, nest.stage); });
+}
+
 // Whether `is` holds for some stage once element-wise stages are inlined.
 template <typename F>
 bool SomeReduction(const ir::Workload& workload, const target::Target& target, const F& is) {
+  return Inlined(workload, target, [&](const schedule::State& state) { return SomeStage(state, is); });
+}
+
+// The same, once the operands of products that Winograd's algorithm could compute are f32, too.
+template <typename F>
+bool SomeConvolution(const ir::Workload& workload, const target::Target& target, const F& is) {
   return Inlined(workload, target, [&](const schedule::State& state) {
-    return std::ranges::any_of(state.nests, [&](const schedule::Nest& nest) { return is(state, nest.stage); });
+    Chooser none;
+    Sketch sketch{state, target, none, {}};
+    return WidenConvolutions(sketch).ok() && SomeStage(sketch.state, is);
   });
 }
 
@@ -73,11 +87,11 @@ bool PrefersRegisterTiles(const ir::Workload& workload, const target::Target& ta
 }
 
 bool HasWinograd(const ir::Workload& workload, const target::Target& target) {
-  return HasContraction(workload) && SomeReduction(workload, target, FitsWinograd);
+  return HasContraction(workload) && SomeConvolution(workload, target, FitsWinograd);
 }
 
 bool PrefersWinograd(const ir::Workload& workload, const target::Target& target) {
-  return SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& stage) {
+  return SomeConvolution(workload, target, [&](const schedule::State& state, const ir::Stage& stage) {
     return WinogradPays(state, stage, target);
   });
 }

@@ -363,6 +363,8 @@ static_assert(std::is_sorted(kSignatures.begin(), kSignatures.end(), PrecedesInT
 
 }  // namespace
 
+std::span<const OpSignature> AllSignatures() { return kSignatures; }
+
 std::span<const OpSignature> SignaturesOf(std::string_view name) {
   const auto [first, last] = std::ranges::equal_range(kSignatures, name, {}, &OpSignature::name);
   return {first, last};

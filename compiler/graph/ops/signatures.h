@@ -25,6 +25,8 @@ struct OpSignature {
   bool deprecated = false;  // ONNX replaced the operator; nodes of these opsets must use the successor
 };
 
+// All rows: operators by name, versions ascending.
+std::span<const OpSignature> AllSignatures();
 // All versions of an operator of the domain ai.onnx, ascending. Empty if the table does not have it.
 std::span<const OpSignature> SignaturesOf(std::string_view name);
 

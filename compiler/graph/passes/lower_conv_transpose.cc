@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "compiler/graph/passes/passes.h"
 
 namespace hone::graph {
@@ -98,6 +99,7 @@ bool PrefersProducts(const Graph& graph, const Node& node, const Ints& strides) 
          static_cast<double>(phased) * vectors(weights[1]) * inputs;
 }
 
+// Parts of a result of a short type are of a wider one (ComputeType), so that the result is rounded once.
 absl::StatusOr<ValueId> Products(Graph& graph, const Node& node, const Phases& phases) {
   const ir::Shape& data = graph.values[node.inputs[0]].type.shape;
   const Ints weights = ir::Values(graph.values[node.inputs[1]].type.shape);
@@ -114,20 +116,30 @@ absl::StatusOr<ValueId> Products(Graph& graph, const Node& node, const Phases& p
   shape.push_back(weights[1]);
   HONE_ASSIGN_OR_RETURN(ValueId matrix, AddOp(graph, "Transpose", {node.inputs[1]}, {{"perm", order}}));
   HONE_ASSIGN_OR_RETURN(matrix, AddReshape(graph, matrix, ir::Shape{weights[0], columns}));
-  HONE_ASSIGN_OR_RETURN(ValueId products, AddOp(graph, "MatMul", {node.inputs[0], matrix}));
+  const ir::DType parts = ComputeType(graph.values[matrix].type.dtype);
+  HONE_ASSIGN_OR_RETURN(matrix, AddCast(graph, matrix, parts));
+  HONE_ASSIGN_OR_RETURN(const ValueId x, AddCast(graph, node.inputs[0], parts));
+  HONE_ASSIGN_OR_RETURN(ValueId products, AddOp(graph, "MatMul", {x, matrix}));
   HONE_ASSIGN_OR_RETURN(products, AddReshape(graph, products, shape));
   std::vector<ValueId> inputs = {products};
-  if (HasInput(node, 2)) inputs.push_back(node.inputs[2]);
+  if (HasInput(node, 2)) {
+    HONE_ASSIGN_OR_RETURN(const ValueId bias, AddCast(graph, node.inputs[2], parts));
+    inputs.push_back(bias);
+  }
   return AddOp(graph, "SumTaps", std::move(inputs),
                {{"pads", phases.pads}, {"sizes", phases.sizes}, {"strides", phases.strides}}, "hone");
 }
 
 absl::StatusOr<ValueId> PhaseByPhase(Graph& graph, const Node& node, const Phases& phases) {
-  const ValueId weights = SplitWeights(graph, node.inputs[1], phases);
-  HONE_ASSIGN_OR_RETURN(const ValueId result, AddOp(graph, "PhasedConvTranspose", {node.inputs[0], weights},
+  const ValueId split = SplitWeights(graph, node.inputs[1], phases);
+  const ir::DType dtype = graph.values[split].type.dtype, parts = HasInput(node, 2) ? ComputeType(dtype) : dtype;
+  HONE_ASSIGN_OR_RETURN(const ValueId x, AddCast(graph, node.inputs[0], parts));
+  HONE_ASSIGN_OR_RETURN(const ValueId weights, AddCast(graph, split, parts));
+  HONE_ASSIGN_OR_RETURN(const ValueId result, AddOp(graph, "PhasedConvTranspose", {x, weights},
                                                     {{"pads", phases.pads}, {"sizes", phases.sizes}}, "hone"));
   if (!HasInput(node, 2)) return result;
-  return AddOp(graph, "Add", {result, node.inputs[2]});
+  HONE_ASSIGN_OR_RETURN(const ValueId bias, AddCast(graph, node.inputs[2], parts));
+  return AddOp(graph, "Add", {result, bias});
 }
 
 absl::StatusOr<ValueId> LowerConvTranspose(Graph& graph, const Node& node) {
@@ -144,6 +156,7 @@ absl::StatusOr<ValueId> LowerConvTranspose(Graph& graph, const Node& node) {
   whole.push_back(output.back());
   const bool products = PrefersProducts(graph, node, phases.strides);
   HONE_ASSIGN_OR_RETURN(ValueId result, products ? Products(graph, node, phases) : PhaseByPhase(graph, node, phases));
+  HONE_ASSIGN_OR_RETURN(result, AddCast(graph, result, graph.values[node.outputs[0]].type.dtype));
   HONE_ASSIGN_OR_RETURN(result, AddReshape(graph, result, whole));
   return Crop(graph, result, output);
 }

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/permute.h"
 #include "compiler/graph/passes/view.h"
@@ -32,6 +33,12 @@ ValueId ScaleConstant(Graph& graph, ValueId id, double factor) {
   return AddConstant<float>(graph, source.name, source.type.dtype, source.type.shape, values);
 }
 
+// Whether the elements are f16 or bf16. Each operator on them rounds its result.
+bool IsShortFloat(const Graph& graph, ValueId id) {
+  const ir::DType dtype = graph.values[id].type.dtype;
+  return ComputeType(dtype) != dtype;
+}
+
 absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   const double alpha = FloatAttribute(node, "alpha", 1), beta = FloatAttribute(node, "beta", 1);
   const bool floats = graph.values[node.inputs[1]].type.dtype == ir::DType::kFloat32;
@@ -39,6 +46,7 @@ absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   if (HasInput(node, 2) && beta != 1 && !IsConstant(graph, node.inputs[2])) return kAbsent;
   const auto rank = [&](size_t input) { return graph.values[node.inputs[input]].type.shape.size(); };
   if (rank(0) != 2 || rank(1) != 2 || (HasInput(node, 2) && rank(2) > 2)) return kAbsent;  // an unusual form
+  if (HasInput(node, 2) && IsShortFloat(graph, node.inputs[0])) return kAbsent;            // it rounds once
   ValueId a = node.inputs[0], b = node.inputs[1];
   if (IntAttribute(node, "transA", 0) != 0) {
     HONE_ASSIGN_OR_RETURN(a, AddOp(graph, "Transpose", {a}, {{"perm", Perm{1, 0}}}));
@@ -88,6 +96,17 @@ absl::StatusOr<bool> IsSumOfSeparateSums(const Graph& graph, const UseDefView& v
   return found != nullptr;
 }
 
+// The product of two matrices, or of lists of matrices, plus the bias if there is one. Matrices of a short type are
+// multiplied by Gemm, which adds the bias before it rounds, as a convolution does.
+absl::StatusOr<ValueId> AddProduct(Graph& graph, const std::vector<ValueId>& factors, ValueId bias) {
+  const auto is_matrix = [&](ValueId id) { return graph.values[id].type.shape.size() == 2; };
+  if (bias != kAbsent && IsShortFloat(graph, bias) && std::ranges::all_of(factors, is_matrix)) {
+    return AddOp(graph, "Gemm", {factors[0], factors[1], bias});
+  }
+  HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, "MatMul", factors));
+  return bias == kAbsent ? product : AddOp(graph, "Add", {product, bias});
+}
+
 absl::StatusOr<ValueId> LowerConv(Graph& graph, const UseDefView& view, const Node& node) {
   const auto all = [&](const char* name, int64_t wanted) {
     const std::vector<int64_t> values = IntsAttribute(node, name);
@@ -121,14 +140,11 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const UseDefView& view, const No
   const std::vector<ValueId> factors =
       channels_last ? std::vector<ValueId>{matrix, AddTransposed(graph, flat)}
                     : std::vector<ValueId>{AddValue(graph, flat.name, flat.type, flat.data), matrix};
-  HONE_ASSIGN_OR_RETURN(ValueId product, AddOp(graph, "MatMul", factors));
-  if (HasInput(node, 2)) {
-    ValueId bias = node.inputs[2];
-    if (!channels_last) {
-      HONE_ASSIGN_OR_RETURN(bias, AddReshape(graph, bias, ir::Shape{weights[0], 1}));
-    }
-    HONE_ASSIGN_OR_RETURN(product, AddOp(graph, "Add", {product, bias}));
+  ValueId bias = HasInput(node, 2) ? node.inputs[2] : kAbsent;
+  if (bias != kAbsent && !channels_last) {
+    HONE_ASSIGN_OR_RETURN(bias, AddReshape(graph, bias, ir::Shape{weights[0], 1}));
   }
+  HONE_ASSIGN_OR_RETURN(const ValueId product, AddProduct(graph, factors, bias));
   return AddReshape(graph, product, output);
 }
 

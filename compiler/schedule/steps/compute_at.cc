@@ -18,6 +18,7 @@ constexpr int64_t kVectorBytesMax = 64;   // bytes of the widest vector register
 struct Region {
   ir::Expr base, extent;
   int64_t max_extent;
+  bool is_shifted = false;  // whether the base is moved to the front where tiles would run over the end
 };
 
 // Collects the loops that run inside one iteration of loop `position` of `target`, as seen from a nest that reads the
@@ -105,23 +106,54 @@ std::optional<Tiles> FindTiles(const ir::Linear& index, size_t i, const Names& i
   return std::nullopt;
 }
 
-// The values that an index takes; nullopt if one term mixes variables of inside and outside loops.
+bool MovesWithAny(const ir::Expr& e, const Names& names) {
+  return std::ranges::any_of(names, [&](const std::string& name) { return ir::UsesVar(e, name); });
+}
+
+std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const State& state, const ir::Ranges& ranges);
+
+// The values of min(a, b) or max(a, b), where only a moves with the inside loops: those of a, with the base bounded by
+// b. They are the rows of a tile that is shifted where it would run over the end. nullopt for anything else.
+std::optional<Region> ShiftedRegion(const ir::Expr& e, const Names& inner, const State& state,
+                                    const ir::Ranges& ranges) {
+  const ir::Binary* extremum = e.As<ir::Binary>();
+  if (extremum == nullptr || (extremum->op != ir::BinaryOp::kMin && extremum->op != ir::BinaryOp::kMax)) return {};
+  const bool a_moves = MovesWithAny(extremum->a, inner);
+  if (a_moves == MovesWithAny(extremum->b, inner)) return {};
+  std::optional<Region> region = RegionOf(a_moves ? extremum->a : extremum->b, inner, state, ranges);
+  if (!region.has_value()) return {};
+  region->base = ir::MakeBinary(extremum->op, region->base, a_moves ? extremum->b : extremum->a);
+  region->is_shifted = true;
+  return region;
+}
+
+// The values that an index takes; nullopt if one term mixes variables of inside and outside loops in another way than
+// ShiftedRegion knows.
 std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const State& state,
                                const ir::Ranges& ranges) {
   ir::Linear base;
   ir::Expr extent = ir::Expr(1);
   int64_t most = 1;  // what the longest loops make of the extent
+  bool is_shifted = false;
   const ir::Linear linear = ir::ToLinear(index, ranges);
   base.constant = linear.constant;
   std::set<size_t> joined;  // terms that are parts of tiles
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const auto& [atom, k] = linear.terms[i];
     if (const Uses uses = UsesOf(atom, inner); !uses.inner || !uses.outer) continue;
-    const auto tiles = FindTiles(linear, i, inner, state, ranges);
-    if (!tiles.has_value()) return std::nullopt;
-    extent = extent + (tiles->end - ir::Expr(1)) * ir::Expr(k);
-    most += k * (ir::BoundsOf(tiles->end, ranges).high - 1);
-    joined.insert({i, tiles->iterations});
+    if (const auto tiles = FindTiles(linear, i, inner, state, ranges); tiles.has_value()) {
+      extent = extent + (tiles->end - ir::Expr(1)) * ir::Expr(k);
+      most += k * (ir::BoundsOf(tiles->end, ranges).high - 1);
+      joined.insert({i, tiles->iterations});
+      continue;
+    }
+    const std::optional<Region> shifted = k > 0 ? ShiftedRegion(atom, inner, state, ranges) : std::nullopt;
+    if (!shifted.has_value()) return std::nullopt;
+    extent = extent + (shifted->extent - ir::Expr(1)) * ir::Expr(k);
+    most += k * (shifted->max_extent - 1);
+    base.Add(ir::ToLinear(shifted->base, ranges), k);
+    is_shifted = true;
+    joined.insert(i);
   }
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const auto& [atom, k] = linear.terms[i];
@@ -147,7 +179,7 @@ std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const 
   extent = ir::Simplify(extent, ranges);
   const int64_t max_extent = std::min(ir::BoundsOf(extent, ranges).high, most);
   if (max_extent >= ir::Interval::kUnbounded) return std::nullopt;
-  return Region{ir::FromLinear(base), extent, max_extent};
+  return Region{ir::FromLinear(base), extent, max_extent, is_shifted};
 }
 
 // A region that covers both; nullopt if the distance of their bases is not constant.
@@ -158,7 +190,8 @@ std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& 
   const Region& second = *difference >= 0 ? b : a;
   const int64_t shift = std::abs(*difference);
   const ir::Expr extent = ir::Simplify(ir::Max(first.extent, second.extent + ir::Expr(shift)), ranges);
-  return Region{first.base, extent, std::max(first.max_extent, second.max_extent + shift)};
+  return Region{first.base, extent, std::max(first.max_extent, second.max_extent + shift),
+                first.is_shifted || second.is_shifted};
 }
 
 // Whether the condition is one of the nest's tail guards.
@@ -199,6 +232,10 @@ class RegionInference {
         result.push_back({ir::Expr(0), ir::Expr(size), size.max()});
       } else {
         result.push_back(*regions_[d]);
+        // Several shifted tiles may together seem to run over the end.
+        Region& region = result.back();
+        const bool fits = region.extent.As<ir::IntImm>() != nullptr && region.max_extent <= size.min();
+        if (region.is_shifted && fits) region.base = ir::Min(region.base, ir::Expr(size) - region.extent);
       }
     }
     return result;

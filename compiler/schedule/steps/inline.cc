@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "compiler/ir/float_casts.h"
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
@@ -32,12 +33,14 @@ absl::Status Apply(const Inline& step, State& state) {
   }
   const ir::Stage inlined = nest->stage;
   for (Nest& consumer : state.nests) {
-    consumer.stage.value =
+    if (!Reads(consumer.stage, inlined.buffer.get())) continue;
+    const ir::Expr value =
         ReplaceLoads(consumer.stage.value, inlined.buffer.get(), [&](const std::vector<ir::Expr>& indices) {
           ir::VarMap map;
           for (size_t i = 0; i < indices.size(); ++i) map[inlined.axes[i].name] = indices[i];
           return ir::Substitute(inlined.value, map);
         });
+    consumer.stage.value = ir::DropRoundTrips(value);
   }
   std::erase_if(state.nests, [&](const Nest& n) { return n.stage.buffer == inlined.buffer; });
   return absl::OkStatus();

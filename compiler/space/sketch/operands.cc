@@ -21,6 +21,19 @@ bool MovesWith(const ir::Expr& atom, const AxisExtents& extents) {
                              [&](const auto& axis) { return axis.second > 1 && ir::UsesVar(atom, axis.first); });
 }
 
+// Fuses the last two loops of a stage that only converts numbers, if the last one is shorter than a vector and runs
+// over whole rows, so that vectors lie across rows.
+absl::Status FuseShortRows(Sketch& sketch, const std::string& producer) {
+  const schedule::Nest& nest = sketch.Get(producer);
+  const size_t count = nest.loops.size();
+  if (!IsWidening(nest.stage) || count < 2) return absl::OkStatus();
+  const schedule::Loop &outer = nest.loops[count - 2], &inner = nest.loops[count - 1];
+  const auto is_fixed = [](const schedule::Loop& loop) { return loop.extent.As<ir::IntImm>() != nullptr; };
+  const bool whole = nest.stage.buffer->shape.back() == inner.max_extent && is_fixed(outer) && is_fixed(inner);
+  if (!whole || inner.max_extent >= sketch.target.VectorWidth(4)) return absl::OkStatus();
+  return sketch.Fuse(outer.name, inner.name).status();
+}
+
 }  // namespace
 
 std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::string& vector) {
@@ -88,6 +101,7 @@ std::vector<std::string> OwnProducers(const schedule::State& state, const ir::St
   for (const ir::Load& load : LoadsOf(stage)) {
     const schedule::Nest* nest = state.FindNest(load.buffer.get());
     if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone || state.IsOutput(load.buffer.get())) continue;
+    if (nest->prepared) continue;
     const std::string& name = load.buffer->name;
     const bool known = std::find(producers.begin(), producers.end(), name) != producers.end();
     if (known || !nest->IsTopLevel() || nest->has_loop_steps || Readers(state, load.buffer.get()).size() != 1) continue;
@@ -166,8 +180,15 @@ int64_t CopiedBytesMax(const target::Target& target) {
   return std::min(target.memory.local_bytes, target.memory.l2_bytes) / 2;
 }
 
+bool IsWidening(const ir::Stage& stage) {
+  const ir::Cast* cast = stage.value.As<ir::Cast>();
+  return cast != nullptr && cast->value.As<ir::Load>() != nullptr && ir::IsFloat(stage.buffer->dtype) &&
+         ir::SizeOf(stage.buffer->dtype) > ir::SizeOf(cast->value.type().dtype);
+}
+
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer) {
   if (sketch.Get(producer).loops.empty()) return absl::OkStatus();  // one element
+  HONE_RETURN_IF_ERROR(FuseShortRows(sketch, producer));
   const schedule::Loop last = sketch.Get(producer).loops.back();
   const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(4), PowerOf2Ceil(last.max_extent));
   if (width <= 1) return absl::OkStatus();

@@ -26,7 +26,7 @@ std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::stri
 // Nothing is done if the axis moves several dimensions, or none.
 absl::Status PackLast(Sketch& sketch, const std::string& stage, const ir::Load& load, const std::string& axis);
 
-// Stages without reduction (padding) that only this stage reads and no step has touched.
+// Stages without reduction (padding) that only this stage reads, no step has touched, and the kernel itself computes.
 std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage);
 // The sum of products that the element-wise stage reads in place, if no other stage reads it and no step has touched
 // it; else "".
@@ -43,6 +43,8 @@ int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisEx
 // The most bytes that a block of tiles may copy. They should stay in a core's cache, and leave room for other local
 // buffers.
 int64_t CopiedBytesMax(const target::Target& target);
+// Whether the stage only converts floats to a wider type.
+bool IsWidening(const ir::Stage& stage);
 // Splits the last loop of a stage that is computed inside another stage into vectors of 4-byte elements. A few vectors
 // are unrolled. Nothing is done for a single element.
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer);

@@ -26,6 +26,8 @@ constexpr int64_t kBlockTilesMax = 16;  // the most tiles of a block with the ro
 constexpr int64_t kSumsBlockRowsMin = 7;  // the fewest tiles of a block that computes sums; less would repeat many sums
 constexpr int64_t kPaddingNodesMax = 48;  // the most nodes of a padding expression that is computed where it is read
 constexpr int64_t kTasksPerThread = 4;
+// The fewest rows, and columns, of a product that read an operand for a copy to be worth its time.
+constexpr int64_t kCopiedRowsMin = 64, kCopiedColumnsMin = 128;
 // The values of the decision "pad": padding is computed before all tiles, for each block of rows, or where it is read.
 enum Place : int64_t { kBefore = 0, kInBlock = 1, kWhereRead = 2 };
 
@@ -114,8 +116,41 @@ std::vector<std::string> OrderReduction(const Problem& p, const ir::Stage& reduc
   return order;
 }
 
-// The operands to pack: those that vary along the vector axis and are constant or not contiguous along it. In the
-// copies, the vectors of one step of the reduction are adjacent.
+// Whether the steps of the reduction read elements of the operand so far apart that a core's second cache cannot hold
+// one element for each step, until the next tile reads their neighbours: multiples of a large power of two share the
+// cache's sets. A copy in the order of the tiles is worth its time if several tiles read it.
+bool StepsShareSets(const Problem& p, const ir::Load& load) {
+  constexpr int64_t kWayBytes = 64 << 10;  // of the second caches of current cores
+  if (p.reduction.reduce_axes.size() != 1 || schedule::IsFixed(p.state, load.buffer.get())) return false;
+  const auto step = StrideOf(load, p.reduction.reduce_axes[0].name, p.ranges);
+  if (!step.has_value() || *step <= 1) return false;
+  const int64_t bytes = *step * ir::SizeOf(load.buffer->dtype);
+  return p.steps > p.target.memory.l2_bytes / std::gcd(bytes, kWayBytes);
+}
+
+// Whether a contiguous operand is packed nevertheless.
+bool GainsFromCopy(const Problem& p, const ir::Load& load) {
+  return !p.nested && p.Extent(p.row_axis) >= kCopiedRowsMin && StepsShareSets(p, load);
+}
+
+// The operand that is broadcast, if it lies along the rows of a tile, as the first operand of A^T B does, and is
+// packed.
+std::optional<PackedCopy> FindPackedRows(const Problem& p, const ir::Stage& reduction, int64_t rows) {
+  if (p.nested || p.row_axis < 0 || p.request.use.has_value()) return std::nullopt;
+  const ir::Ranges ranges = AxisRanges(reduction);
+  const std::string& row = p.ReducedName(p.row_axis);
+  for (const ir::Load& load : LoadsOf(reduction)) {
+    const bool broadcast = StrideOf(load, p.ReducedName(p.vector_axis), ranges) == 0;
+    if (!broadcast || StrideOf(load, row, ranges) != 1 || !StepsShareSets(p, load)) continue;
+    if (p.Extent(p.vector_axis) < kCopiedColumnsMin) continue;
+    auto dims = PackedOrder(load, row, rows, p.reduce_order);
+    if (!dims.empty()) return PackedCopy{load.buffer->name, std::move(dims), {}};
+  }
+  return std::nullopt;
+}
+
+// The operands to pack: those that vary along the vector axis and are constant or not contiguous along it, or whose
+// steps share the sets of a cache. In the copies, the vectors of one step of the reduction are adjacent.
 std::vector<PackedCopy> FindPacked(const Problem& p, const ir::Stage& reduction, int64_t columns) {
   const ir::Ranges ranges = AxisRanges(reduction);
   const std::string& vector = p.ReducedName(p.vector_axis);
@@ -123,7 +158,8 @@ std::vector<PackedCopy> FindPacked(const Problem& p, const ir::Stage& reduction,
   std::vector<PackedCopy> copies;
   for (const ir::Load& load : LoadsOf(reduction)) {
     const auto stride = StrideOf(load, vector, ranges);
-    const bool as_it_is = stride == 1 && !use.has_value() && !schedule::IsFixed(p.state, load.buffer.get());
+    const bool as_it_is =
+        stride == 1 && !use.has_value() && !schedule::IsFixed(p.state, load.buffer.get()) && !GainsFromCopy(p, load);
     if (!stride.has_value() || *stride == 0 || as_it_is) continue;
     const std::string& source = load.buffer->name;
     auto dims = PackedOrder(load, vector, columns, p.reduce_order);
@@ -461,8 +497,9 @@ absl::StatusOr<schedule::Schedule> StepsOf(Sketch& sketch, const Rule& rule) {
 // from the tile's producers.
 absl::Status ChoosePacking(const Problem& p, Sketch& trial, RegisterTilePlan* plan,
                            std::vector<std::string>* producers) {
-  if (!p.packs) return absl::OkStatus();
-  plan->packed = FindPacked(p, trial.Get(plan->stage).stage, plan->columns());
+  if (p.packs) plan->packed = FindPacked(p, trial.Get(plan->stage).stage, plan->columns());
+  const auto packed_rows = FindPackedRows(p, trial.Get(plan->stage).stage, plan->rows);
+  if (packed_rows.has_value()) plan->packed.push_back(*packed_rows);
   for (PackedCopy& copy : plan->packed) {
     HONE_ASSIGN_OR_RETURN(const std::string packed, trial.Pack(copy.source, plan->stage, copy.dims));
     if (!trial.Get(packed).prepared) {
@@ -488,6 +525,15 @@ Place ChooseBlock(const Problem& p, const std::vector<std::string>& producers, P
       return CopiedBytes(p, *plan, producers, tiles) <= CopiedBytesMax(p.target);
     };
     while (preferred > 1 && !fits(preferred)) --preferred;
+    // Rows that are only converted are read by a few panels, soon after they were written: from the first cache, if
+    // they fit. Windows would convert more rows twice.
+    const auto only_converted = [&](const std::string& name) { return IsWidening(p.state.FindNest(name)->stage); };
+    const auto is_near = [&](int64_t tiles) {
+      return CopiedBytes(p, *plan, producers, tiles) <= p.target.memory.l1_bytes / 2;
+    };
+    if (!HasWindow(p.reduction) && std::ranges::all_of(producers, only_converted)) {
+      while (preferred > 1 && !is_near(preferred)) --preferred;
+    }
     if (!fits(preferred)) place = kBefore;
   }
   const bool rows_only = p.plane_axis < 0;

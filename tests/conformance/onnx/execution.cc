@@ -42,7 +42,9 @@ std::vector<graph::ImportOptions> BindingAttempts(const ConformanceCase& content
   return attempts;
 }
 
-absl::StatusOr<ImportedCase> Import(ConformanceCase content) {
+}  // namespace
+
+absl::StatusOr<ImportedCase> ImportCase(ConformanceCase content) {
   absl::Status last_error;  // of the attempt with the most inputs bound, which names the real obstacle
   for (graph::ImportOptions& options : BindingAttempts(content)) {
     auto plan = graph::BuildPlan(content.model_path, options, {});
@@ -54,8 +56,6 @@ absl::StatusOr<ImportedCase> Import(ConformanceCase content) {
   if (reason.starts_with(path)) reason.erase(0, path.size());  // the case's name contains the path already
   return absl::Status(last_error.code(), reason);
 }
-
-}  // namespace
 
 const graph::Constant* ImportedCase::FindInput(const std::string& name) const {
   for (const NamedTensor& input : content.inputs) {
@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& impor
 
 absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution, bool rounded) {
   HONE_ASSIGN_OR_RETURN(ConformanceCase content, LoadCase(data, name));
-  HONE_ASSIGN_OR_RETURN(const ImportedCase imported, Import(std::move(content)));
+  HONE_ASSIGN_OR_RETURN(const ImportedCase imported, ImportCase(std::move(content)));
   HONE_ASSIGN_OR_RETURN(const std::vector<graph::Constant> outputs, execution(imported));
   const std::vector<NamedTensor>& expected = imported.content.expected;
   if (outputs.size() < expected.size()) {

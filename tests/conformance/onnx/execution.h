@@ -50,6 +50,9 @@ Execution CompileForCuda(const std::string& target);
 // PTX. No kernel runs: the outputs are the interpreter's.
 Execution CompileToPtx(const std::string& target, const std::string& assembler);
 
+// Imports the case's model, with as few of its inputs bound as possible.
+absl::StatusOr<ImportedCase> ImportCase(ConformanceCase content);
+
 // Returns OK if the case's outputs are as expected, otherwise the reason. rounded: as for CompareTensors.
 absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution, bool rounded);
 

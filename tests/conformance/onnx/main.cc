@@ -3,7 +3,7 @@
 //
 //   hone-onnx-conformance --mode interpret|compile|emulate|opencl|cuda|ptx [--target TARGET] [--runner HONE_RUN]
 //                         [--assembler PTXAS] [--cases LIST] [--only TEXT] [--every N] [--at-least N]
-//                         [--reasons] [--bless FOLDER]
+//                         [--reasons] [--bless FOLDER] [--elements f16|bf16]
 //
 // With --cases, exit code 0 means that every listed case passed; with --reasons too, that every one failed for the
 // reason in the list. Without --cases, all cases run and failures are printed with their reasons.
@@ -21,13 +21,14 @@
 #include "tests/conformance/onnx/conformance_case.h"
 #include "tests/conformance/onnx/execution.h"
 #include "tests/conformance/onnx/forked_run.h"
+#include "tests/conformance/onnx/short_floats.h"
 
 namespace hone::conformance {
 namespace {
 
 struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
-  std::string target, assembler;
+  std::string target, assembler, elements;
   EmulatedMachine machine;
   size_t at_least = 0, every = 1;
   bool reasons = false;
@@ -44,7 +45,8 @@ absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments)
   std::erase_if(names, [&](const std::string& name) { return name.find(arguments.only) == std::string::npos; });
   size_t place = 0;
   std::erase_if(names, [&](const std::string&) { return place++ % arguments.every != 0; });
-  return names;
+  if (arguments.elements.empty()) return names;
+  return OneNodeFloatCases(arguments.data, std::move(names));
 }
 
 absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
@@ -86,7 +88,11 @@ absl::Status Run(const Arguments& arguments) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(arguments.target));
     rounded = target::AllowsTf32(target);
   }
-  const auto run = [&](size_t i) { return RunCase(arguments.data, names[i], execution, rounded); };
+  const ir::DType dtype = arguments.elements == "f16" ? ir::DType::kFloat16 : ir::DType::kBFloat16;
+  const auto run = [&](size_t i) {
+    return arguments.elements.empty() ? RunCase(arguments.data, names[i], execution, rounded)
+                                      : RunShortCase(arguments.data, names[i], execution, dtype);
+  };
   const auto done = [&](size_t i, const absl::Status& status) {
     results[names[i]] = status;
     passed += status.ok() ? 1 : 0;
@@ -119,6 +125,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"interpret", "compile", "emulate", "opencl", "cuda", "ptx"}));
   app.add_option("--target", arguments.target, "of the modes cuda, ptx (without it cuda and cuda:sm_53) and emulate");
   app.add_option("--assembler", arguments.assembler, "of mode ptx: a ptxas that makes machine code of it");
+  app.add_option("--elements", arguments.elements, "run the cases of one node in this type instead of f32")
+      ->check(CLI::IsMember({"f16", "bf16"}));
   app.add_option("--data", arguments.data, "the folder with the cases");
   auto* cases = app.add_option("--cases", arguments.cases, "a list of cases that must all pass");
   cases->check(CLI::ExistingFile);

@@ -116,6 +116,38 @@ struct ExpectedOutput {
   std::vector<double> numbers;
 };
 
+// The case with f32 inputs rounded to the numbers of `dtype`, and, with `shortened`, in that type.
+OpCase Rounded(OpCase test_case, ir::DType dtype, bool shortened) {
+  for (Constant& input : test_case.inputs) {
+    if (input.data == nullptr || input.type.dtype != ir::DType::kFloat32) continue;
+    const Constant rounded = Tensor(dtype, ir::Values(input.type.shape), Numbers(input));
+    input = shortened ? rounded : Floats(ir::Values(input.type.shape), Numbers(rounded));
+  }
+  return test_case;
+}
+
+// Expects the outputs in f16 to be those in f32 from the same numbers, within a few units in the last place of the
+// largest one: each of the operators that take the node's place rounds its results.
+void ExpectShortAsFloats(const OpCase& test_case, const DecomposeOptions& options) {
+  constexpr double kUnitsMax = 4, kUnit = 1.0 / 1024;
+  const auto wide = RunDecomposed(Rounded(test_case, ir::DType::kFloat16, false), options);
+  const auto narrow = RunDecomposed(Rounded(test_case, ir::DType::kFloat16, true), options);
+  ASSERT_TRUE(wide.ok()) << wide.status();
+  ASSERT_TRUE(narrow.ok()) << "in f16: " << narrow.status();
+  for (size_t output = 0; output < wide->size(); ++output) {
+    if ((*wide)[output].data == nullptr) continue;
+    SCOPED_TRACE("in f16, output " + std::to_string(output));
+    const std::vector<double> numbers = Numbers((*wide)[output]), got = Numbers((*narrow)[output]);
+    ASSERT_EQ(got.size(), numbers.size());
+    double largest = 0;
+    for (const double number : numbers) largest = std::isfinite(number) ? std::max(largest, std::abs(number)) : largest;
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      if (got[k] == numbers[k]) continue;  // infinities
+      EXPECT_NEAR(got[k], numbers[k], kUnitsMax * kUnit * largest) << "element " << k;
+    }
+  }
+}
+
 // The lines of expected_outputs.txt: case, output, dimensions joined by "x" ("-" for a scalar), numbers.
 std::map<std::string, std::map<size_t, ExpectedOutput>> ReadExpectedOutputs() {
   std::map<std::string, std::map<size_t, ExpectedOutput>> expected;
@@ -193,6 +225,7 @@ void ExpectAsOnnxRuntime(const std::string& name, const OpCase& test_case, const
   static const auto kExpected = ReadExpectedOutputs();
   const auto expected = kExpected.find(name);
   ASSERT_NE(expected, kExpected.end()) << "expected_outputs.txt lacks this case";
+  ExpectShortAsFloats(test_case, options);
   DecomposeOptions all_constant = options;
   for (size_t i = 0; i < test_case.inputs.size(); ++i) all_constant.constants.insert(i);
   for (const DecomposeOptions& form : {options, all_constant}) {

@@ -44,6 +44,21 @@ TEST(LowerConvTranspose, KeepsTheMeaning) {
   EXPECT_GE(summed, 7);
 }
 
+// A result of f16 is rounded once, whatever its parts are.
+TEST(LowerConvTranspose, ShortFloatsAreRoundedOnce) {
+  for (const int outputs : {32, 3}) {
+    GraphBuilder b;
+    b.Input("x", {1, 64, 5, 6}).Floats("w", {64, outputs, 4, 4}, RandomFloats(64 * outputs * 16, 1));
+    b.Floats("b", {outputs}, RandomFloats(outputs, 2));
+    for (const char* name : {"x", "w", "b"}) b.Node("Cast", {name}, {std::string(name) + "h"}, {Attr("to", kHalf)});
+    b.Node("ConvTranspose", {"xh", "wh", "bh"}, {"y"}, {Attr("strides", Ints{2, 2})});
+    b.Node("Cast", {"y"}, {"z"}, {Attr("to", kFloat)}).Output("z");
+    const Graph graph = ExpectPassesKeepMeaning(b.Model());
+    EXPECT_EQ(CountOps(graph, "ConvTranspose"), 0);
+    EXPECT_EQ(CountOps(graph, "SumTaps"), outputs == 3 ? 1 : 0);
+  }
+}
+
 TEST(LowerConvTranspose, ElementwiseReadersAreFused) {
   GraphBuilder b;
   b.Input("x", {1, 64, 8, 8})

@@ -51,6 +51,25 @@ TEST(LowerMatMul, PointwiseConvolutionsBecomeMatricesWithTheirEpilogue) {
   EXPECT_THAT(CallLabels(plan), ElementsAre("transpose", "matmul", "matmul", "transpose"));
 }
 
+// A product and its bias are rounded once, like the convolution or the Gemm that they were.
+TEST(LowerMatMul, ShortFloatsAreRoundedOnce) {
+  for (const bool channels_last : {false, true}) {
+    const int64_t channels = channels_last ? 128 : 12, pixels = channels_last ? 3 : 20;
+    GraphBuilder b;
+    b.Input("x", {1, static_cast<int>(channels), static_cast<int>(pixels), static_cast<int>(pixels)});
+    b.Floats("w", {channels, channels, 1, 1}, RandomFloats(channels * channels, 1));
+    b.Floats("b", {channels}, RandomFloats(channels, 2));
+    for (const char* name : {"x", "w", "b"}) b.Node("Cast", {name}, {std::string(name) + "h"}, {Attr("to", kHalf)});
+    b.Node("Conv", {"xh", "wh", "bh"}, {"y"}).Node("Cast", {"y"}, {"z"}, {Attr("to", kFloat)}).Output("z");
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Conv"), 0);
+  }
+  GraphBuilder b;
+  b.Input("x", {30, 40}).Floats("w", {50, 40}, RandomFloats(2000, 1)).Floats("b", {50}, RandomFloats(50, 2));
+  for (const char* name : {"x", "w", "b"}) b.Node("Cast", {name}, {std::string(name) + "h"}, {Attr("to", kHalf)});
+  b.Node("Gemm", {"xh", "wh", "bh"}, {"y"}, {Attr("transB", 1)}).Node("Cast", {"y"}, {"z"}, {Attr("to", kFloat)});
+  ExpectPassesKeepMeaning(b.Output("z").Model());
+}
+
 // The block of MobileNet v2. read_twice: the result of the depthwise convolution is also an output.
 GraphBuilder InvertedResidual(bool read_twice) {
   GraphBuilder b;

@@ -50,6 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "reorder k i j", "reorder k j i\nvectorize i", "split j 8 mask\nvectorize ji",
                       "split j 8 peel\nvectorize ji", "split b 8 shift\nvectorize bi", "unroll k", "unroll i",
                       "vectorize j", "cache_write t", "cache_write t\ncompute_at tc i", "cache_read x t",
+                      "split i 3 shift\nsplit io 2 shift\ncache_read x t\ncompute_at xrt ioo",
+                      "split j 4 shift\nsplit jo 4 shift\nreorder joo joi ji i\ncache_read w t\ncompute_at wrt joo",
                       "cache_read x t\ncompute_at xrt i", "cache_read w t\ncompute_at wrt j",
                       "split k 4 peel\ncache_read w t\ncompute_at wrt j", "pack w t 1/8 0 1%8", "pack x t 0/4 1 0%4",
                       "pack w t 1/8 0/2 0%2 1%8", "rfactor t k 4 outer", "rfactor t k 4 inner",
@@ -67,6 +69,13 @@ INSTANTIATE_TEST_SUITE_P(
                       "j\nvectorize j\nprefetch wpt t bo 2",
                       "reorder j i k\nprefetch w t j 1"),
     [](const auto& info) { return "schedule_" + std::to_string(info.index); });
+
+// Only the rows of a block's tiles are copied, although both the tiles and the blocks are shifted.
+TEST(ComputeAt, BlocksOfShiftedTilesCopyTheirOwnRows) {
+  const State state =
+      Replay(MatMul(), Parse("split i 3 shift\nsplit io 2 shift\ncache_read x t\ncompute_at xrt ioo")).value();
+  EXPECT_EQ(state.FindNest("xrt")->storage.shape[0], 6);
+}
 
 constexpr char kPadded[] = R"(workload "conv3d"
 input x: f32[4,5,6,3] in [-1, 1]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps total_order, recode, round, distribute and tensorize: unchanged results, refusals, and the code that they
-// produce.
+// The steps total_order, recode, widen, round, distribute and tensorize: unchanged results, refusals, and the code that
+// they produce.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -157,6 +157,34 @@ TEST(Recode, KeepsTheMeaning) {
             absl::OkStatus());
 }
 
+constexpr char kHalves[] = R"(workload "matmul"
+input x: f16[6,7] in [-1, 1]
+const w: bf16[7,12] in [-1, 1]
+p: f16[8,7] over a:8, b:7 = f16(select(a < 6, f32(x[a, b]), 0f32))
+t: f32[6,12] over i:6, j:12 = sum k:7 of f32(p[i + 2, k]) * f32(w[k, j])
+u: f32[6,12] over c:6, d:12 = t[c, d] + f32(x[c, 0])
+output u
+)";
+
+TEST(Widen, KeepsTheMeaning) {
+  const ir::Workload workload = ir::ParseWorkload(kHalves).value();
+  EXPECT_EQ(Check(workload, "widen p t\nwiden w t\nwiden x u"), absl::OkStatus());
+  EXPECT_EQ(Check(workload, "widen p t\ninline p\nwiden w t\npack wwt t 1/4 0 1%4\nsplit i 4 mask\ncompute_at pwt io"),
+            absl::OkStatus());
+}
+
+TEST(Widen, SaysWhatDoesNotFit) {
+  std::string text = kHalves;
+  text.replace(text.find("f32(x[c, 0])"), 12, "f32(f64(x[c, 1]))");
+  const ir::Workload workload = ir::ParseWorkload(text).value();
+  const auto error = [&](std::string_view schedule) { return std::string(Check(workload, schedule).message()); };
+  EXPECT_THAT(error("widen p q"), HasSubstr("no stage q"));
+  EXPECT_THAT(error("widen x t"), HasSubstr("does not read x"));
+  EXPECT_THAT(error("widen t u"), HasSubstr("t is not f16 or bf16"));
+  EXPECT_THAT(error("widen x u"), HasSubstr("stage u uses x for more than a cast to f32"));
+  EXPECT_THAT(error("compute_at p i\nwiden p t"), HasSubstr("stage p is computed inside loop i"));
+}
+
 TEST(Tensorize, SaysWhatDoesNotFit) {
   const auto error = [](std::string_view value, std::string_view schedule) {
     return std::string(Check(Product("u8", "i8", 10, value), schedule).message());
@@ -286,12 +314,13 @@ TEST(Tensorize, OnlyForTargetsThatHaveTheInstruction) {
 }
 
 TEST(ScheduleText, InstructionsReadBack) {
-  const std::string text = "recode x t\nround y t 10\ndistribute t\ntensorize tm vpdpbusd_512\n";
+  const std::string text = "recode x t\nwiden y u\nround y t 10\ndistribute t\ntensorize tm vpdpbusd_512\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);
   EXPECT_FALSE(ParseSchedule("tensorize t vpdpbusd").ok());
   EXPECT_FALSE(ParseSchedule("recode x").ok());
+  EXPECT_FALSE(ParseSchedule("widen x").ok());
   EXPECT_FALSE(ParseSchedule("round x t").ok());
 }
 
