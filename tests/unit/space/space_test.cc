@@ -120,34 +120,6 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
   EXPECT_EQ(schedule::Print(*parsed), text);
 }
 
-// Each number of rows has a version of the code, so tasks of many rows would be too much code.
-TEST(Default, OfAttentionWithOpenLengthsIsItsTemplate) {
-  const target::Target cpu = target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=1").value();
-  for (const int longest : {40, 256, 512}) {
-    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "attention"
-size b in [1, 4]
-size n in [1, {}]
-input q: f32[b,8,n,64] in [-1, 1]
-input k: f32[b,8,64,n] in [-1, 1]
-input v: f32[b,8,n,64] in [-1, 1]
-t: f32[b,8,n,n] over t0:b, t1:8, i:n, j:n = sum d:64 of q[t0, t1, i, d] * k[t0, t1, d, j]
-m: f32[b,8,n,1] over m0:b, m1:8, m2:n, m3:1 = max m4:n of t[m0, m1, m2, m4]
-e: f32[b,8,n,n] over e0:b, e1:8, e2:n, e3:n = exp(t[e0, e1, e2, e3] - m[e0, e1, e2, 0])
-s: f32[b,8,n,1] over s0:b, s1:8, s2:n, s3:1 = sum s4:n of e[s0, s1, s2, s4]
-p: f32[b,8,n,n] over p0:b, p1:8, p2:n, p3:n = e[p0, p1, p2, p3] * (1f32 / s[p0, p1, p2, 0])
-o: f32[b,8,n,64] over o0:b, o1:8, o2:n, o3:64 = sum o4:n of p[o0, o1, o2, o4] * v[o0, o1, o4, o3]
-output o
-)",
-                                                        longest));
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    const auto candidate = Default(*workload, cpu);
-    ASSERT_TRUE(candidate.ok()) << candidate.status();
-    const Entry* const entry = EntryOf(candidate->decisions, ApplicableEntries(*workload, cpu));
-    ASSERT_NE(entry, nullptr);
-    EXPECT_EQ(entry->name, "attention_tile") << longest;
-  }
-}
-
 // A default that is simpler than a space prefers is far slower, so it must be logged.
 TEST(Default, LogsWhyTheDefaultIsNaive) {
   constexpr char kMatmul[] = R"(workload "matmul"
