@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
+#include "cli/quantity_text.h"
 #include "cli/timed_runs.h"
 
 namespace hone::cli {
@@ -31,8 +32,9 @@ absl::Status Bench(const TimedRunOptions& options) {
                       {"target", package.target()},
                       {"passed_over", package.PassedOver()}});
   }
-  return PrintText(fmt::format("min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms ({} runs, {} threads, target {})\n",
-                               best, median, p90, seconds.size(), package.threads(), OneLine(package.target())));
+  return PrintText(fmt::format("min {}, median {}, p90 {} ({} runs, {} threads, target {})\n", Latency(best * 1e-3),
+                               Latency(median * 1e-3), Latency(p90 * 1e-3), seconds.size(), package.threads(),
+                               OneLine(package.target())));
 }
 
 }  // namespace

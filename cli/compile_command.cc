@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/quantity_text.h"
 #include "cli/record_source.h"
 #include "cli/records_lock.h"
 #include "cli/schedule_lookup.h"
@@ -34,13 +36,18 @@ struct CompileOptions {
   RecordSourceOptions source;
   std::vector<std::string> devices;  // names and labels of devices (tracker/queue/matches.h)
   std::string output, locked, header, header_name;
+  bool require = false;  // exit code 3, and no package, if a kernel has no record
   bool json = false;
+
+  OtherTargets others() const { return require ? OtherTargets::kIgnored : OtherTargets::kUsed; }
+  // Whether the user named records, and so expects that some are used.
+  bool wants_records() const { return source.given() || !devices.empty(); }
 };
 
 // The sums over all programs of the package.
-package::ProgramSummary Sum(const package::CompileSummary& summary) {
+package::ProgramSummary Sum(std::span<const package::ProgramSummary> programs) {
   package::ProgramSummary sum;
-  for (const package::ProgramSummary& program : summary.programs) {
+  for (const package::ProgramSummary& program : programs) {
     sum.kernels += program.kernels;
     sum.records_used += program.records_used;
   }
@@ -48,7 +55,7 @@ package::ProgramSummary Sum(const package::CompileSummary& summary) {
 }
 
 nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
-  const package::ProgramSummary sum = Sum(summary);
+  const package::ProgramSummary sum = Sum(summary.programs);
   nlohmann::ordered_json programs = nlohmann::ordered_json::array();
   for (const package::ProgramSummary& program : summary.programs) {
     nlohmann::ordered_json& added = programs.emplace_back();
@@ -88,10 +95,10 @@ std::string UnitsToText(const package::ProgramSummary& program) {
 }
 
 std::string ToText(const package::CompileSummary& summary, const std::string& path) {
-  const package::ProgramSummary sum = Sum(summary);
+  const package::ProgramSummary sum = Sum(summary.programs);
   std::string text =
-      fmt::format("{}: {} kernels, {} of them with recorded schedules, {:.1f} MB, {:.2f} s\n", path, sum.kernels,
-                  sum.records_used, static_cast<double>(summary.bytes) * 1e-6, summary.seconds);
+      fmt::format("{}: {} kernels, {} of them with recorded schedules, {}, {:.2f} s\n", path, sum.kernels,
+                  sum.records_used, BytesText(static_cast<double>(summary.bytes)), summary.seconds);
   if (summary.programs.size() == 1) return text + UnitsToText(summary.programs.front());
   for (const package::ProgramSummary& program : summary.programs) {
     const bool is_one = std::ranges::count(summary.programs, program.target, &package::ProgramSummary::target) == 1;
@@ -123,7 +130,8 @@ absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Com
   std::vector<package::KernelOptions> targets;
   for (const DevicePlace& place : places) {
     targets.push_back({.target = place.target,
-                       .lookup = MakeScheduleLookup(source, Place{target::Print(place.target), place.fingerprint})});
+                       .lookup = MakeScheduleLookup(source, Place{target::Print(place.target), place.fingerprint},
+                                                    options.others())});
   }
   return targets;
 }
@@ -131,13 +139,15 @@ absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Com
 absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const CompileOptions& options) {
   if (!options.devices.empty()) return RecordedForDevices(options);
   HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> given, options.model.TargetLists());
-  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, options.source.OpenIfAny());
+  absl::StatusOr<std::shared_ptr<const records::Source>> opened = options.source.OpenIfAny();
+  HONE_RETURN_IF_ERROR(MissingIfNoFile(opened.status(), options.require));
+  const std::shared_ptr<const records::Source> source = *std::move(opened);
   std::vector<package::KernelOptions> targets;
   for (const std::vector<target::Target>& list : given) {
     std::vector<package::UnitOptions> units;
     for (const target::Target& target : list) {
       HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
-      units.push_back({target, source == nullptr ? nullptr : MakeScheduleLookup(source, place)});
+      units.push_back({target, source == nullptr ? nullptr : MakeScheduleLookup(source, place, options.others())});
     }
     package::KernelOptions& added = targets.emplace_back();
     added.target = units.front().target;
@@ -158,6 +168,9 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions
     }
     if (!options.model.places.empty()) {
       return UsageError("--locked excludes --place: the lock file says which target computes what");
+    }
+    if (options.require) {
+      return UsageError("--locked excludes --require: hone records lock --require checks the records of a lock file");
     }
     if (!options.devices.empty()) {
       return UsageError("--locked excludes --device: the lock file says what was locked; choose with --target");
@@ -194,6 +207,24 @@ void ShowKernels(ProgressLine& line, std::vector<package::KernelOptions>& target
   }
 }
 
+// With --require: the error for kernels without a record. Without it: a warning if records were named and none is used.
+absl::Status CheckRecordsUsed(const CompileOptions& options, std::span<const package::ProgramSummary> programs) {
+  const package::ProgramSummary sum = Sum(programs);
+  const std::string& model = options.model.models.front();
+  if (options.require) {
+    if (sum.records_used == sum.kernels) return absl::OkStatus();
+    return RecordsMissingError(fmt::format(
+        "{} of the {} kernels of {} have no record for {}, and nothing was written; `hone tune` measures them",
+        sum.kernels - sum.records_used, sum.kernels, model, programs.front().target));
+  }
+  if (!options.wants_records() || sum.records_used > 0 || sum.kernels == 0) return absl::OkStatus();
+  PrintMessage(fmt::format(
+      "warning: none of the records is for {} on {}: all {} kernels are untuned; `hone tune` measures them, "
+      "and --require makes this an error\n",
+      model, programs.front().target, sum.kernels));
+  return absl::OkStatus();
+}
+
 absl::Status Compile(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(CheckOutputs(options));
   HONE_ASSIGN_OR_RETURN(std::vector<graph::ImportOptions> imports, options.model.Imports());
@@ -211,7 +242,8 @@ absl::Status Compile(const CompileOptions& options) {
   ShowKernels(line, targets);
   HONE_ASSIGN_OR_RETURN(
       const package::CompileSummary summary,
-      package::CompileModel(options.model.models.front(), imports, targets, options.output, options.header_name));
+      package::CompileModel(options.model.models.front(), imports, targets, options.output, options.header_name,
+                            [&](const auto& programs) { return CheckRecordsUsed(options, programs); }));
   line.Finish();
   if (!options.header.empty()) HONE_RETURN_IF_ERROR(package::WriteTextFile(summary.cpp_header, options.header));
   for (const std::string& warning : summary.warnings) PrintMessage(fmt::format("warning: {}\n", warning));
@@ -224,7 +256,7 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<CompileOptions>();
   CLI::App* command = app.add_subcommand("compile", "compile a model into a package, with the best recorded schedules");
   options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
-  options->source.AddTo(command);
+  options->source.AddTo(command, {&options->locked});
   command
       ->add_option("--device", options->devices,
                    "device of the farm to compile for, with its records: AGENT, AGENT/DEVICE, LABEL or NAME=VALUE; may "
@@ -243,6 +275,8 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
       ->add_option("--locked", options->locked,
                    "compile with exactly the schedules of this file (hone records lock), without records")
       ->check(NotEmpty);
+  command->add_flag("--require", options->require,
+                    "end with exit code 3, without a package, if a kernel has no record");
   options->model.AddPlaceTo(command);
   options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");

@@ -7,13 +7,18 @@ namespace hone::cli {
 namespace {
 
 std::string Quoted(const std::string& value) {
-  if (value.find_first_of(",\"\r\n") == std::string::npos) return value;
-  std::string quoted = "\"";
+  std::string text;
   for (const char c : value) {
-    if (c == '"') quoted += '"';
-    quoted += c;
+    if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\r') {
+      text += "\\r";
+    } else {
+      if (c == '"') text += '"';
+      text += c;
+    }
   }
-  return quoted + '"';
+  return text.find_first_of(",\"") == std::string::npos ? text : '"' + text + '"';
 }
 
 }  // namespace

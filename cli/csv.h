@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints tables as CSV (RFC 4180): a first line of names, and quotes around values with commas, quotes or line ends.
+// Prints tables as CSV (RFC 4180): a first line of names, and quotes around values with commas or quotes. A line end in
+// a value is printed as \n, so that every row is one line.
 #ifndef HONE_CLI_CSV_H_
 #define HONE_CLI_CSV_H_
 

@@ -36,7 +36,7 @@ void AddDoctorCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<DoctorCommandOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "find what harms timings or security on this machine, and how to fix it");
-  options->tracker.AddTo(command, false);
+  options->tracker.AddTo(command, TrackerOptions::Need::kOptional);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Doctor(*options); });
 }

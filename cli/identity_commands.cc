@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/identity.h"
+#include "base/parse_duration.h"
 #include "base/shell_word.h"
 #include "base/status.h"
 #include "cli/command.h"
@@ -133,12 +135,11 @@ absl::Status CreateToken(IdentityOptions& options) {
   request.set_role(options.role);
   request.set_name(options.name);
   request.set_uses(options.uses);
-  absl::Duration life;
-  if (!absl::ParseDuration(options.expires, &life) || life <= absl::ZeroDuration() ||
-      life == absl::InfiniteDuration()) {
-    return UsageError(fmt::format("--expires {}: write a duration such as 1h or 30m", options.expires));
+  const std::optional<absl::Duration> life = ParsePositiveDuration(options.expires);
+  if (!life.has_value()) {
+    return UsageError(fmt::format("--expires {}: write a duration such as 30m, 12h or 7d", options.expires));
   }
-  *request.mutable_time_to_live() = ToProto(life);
+  *request.mutable_time_to_live() = ToProto(*life);
   HONE_ASSIGN_OR_RETURN(const auto created, Call(options, request, &v1::IdentityService::Stub::CreateToken));
   const std::optional<Role> role = ParseRole(created.token().role());
   if (!role.has_value())

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/one_line.h"
 #include "cli/output.h"
+#include "cli/quantity_text.h"
 #include "tracker/enum_name.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/matches.h"
@@ -82,16 +83,6 @@ std::string Clock(double seconds) {
   const auto s = static_cast<int64_t>(std::max(0.0, seconds));
   if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-}
-
-std::string Latency(double seconds) {
-  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "ns"}, {1e6, "us"}, {1e3, "ms"}};
-  const auto digits = [](double value) { return value < 9.995 ? 2 : value < 99.95 ? 1 : 0; };
-  for (const auto& [per_second, unit] : kUnits) {
-    const double value = seconds * per_second;
-    if (value < 999.5) return fmt::format("{:.{}f} {}", value, digits(value), unit);
-  }
-  return fmt::format("{:.{}f} s", seconds, digits(seconds));
 }
 
 std::string Failures(const v1::JobProgress& progress) {

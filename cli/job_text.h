@@ -20,7 +20,6 @@ bool HasEnded(v1::JobState state);
 std::string TitleOf(const v1::JobSpec& spec);
 std::string TitleOf(const v1::WorkloadSpec& spec);      // "conv2d 14x14x256 (3x3x256)"
 std::string Clock(double seconds);                      // "1:02:03", "2:03"
-std::string Latency(double seconds);                    // "1.50 ms", "12.3 us": three significant digits
 std::string Failures(const v1::JobProgress& progress);  // "12% failed (3 crashed, 9 compile_error)"
 
 // The document of `hone tune --json`. Its times are sums over the model's kernels.

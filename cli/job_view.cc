@@ -15,6 +15,7 @@
 #include "cli/job_text.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/quantity_text.h"
 #include "proto/convert.h"
 
 namespace hone::cli {

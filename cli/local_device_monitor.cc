@@ -10,8 +10,7 @@ namespace hone::cli {
 
 void LocalDeviceMonitor::UpdateJob(const v1::Job& job) {
   const std::string& wanted = job.waiting_for();
-  const bool absent =
-      wanted.starts_with(tracker::kNoDevicePrefix) && wanted.find(tracker::kNoWorkSeparator) == wanted.npos;
+  const bool absent = wanted.starts_with(tracker::kNoDevicePrefix);
   wanted_ = absent ? wanted : "";
   if (!absent) last_no_other_device_ = SteadyNow();
 }
@@ -28,7 +27,8 @@ absl::Status LocalDeviceMonitor::CheckAnswer(const v1::ListDevicesResponse& know
     return absl::OkStatus();
   }
   const v1::Device& device = known.devices(0);
-  if (device.health() != v1::DEVICE_HEALTH_QUARANTINED && device.health() != v1::DEVICE_HEALTH_UNWALLED) {
+  const bool pending = device.state().self_test().pending();  // it begins when another program of this machine ends
+  if (pending || (device.health() != v1::DEVICE_HEALTH_QUARANTINED && device.health() != v1::DEVICE_HEALTH_UNWALLED)) {
     last_working_ = now;
     if (wanted_.empty() || device.health() != v1::DEVICE_HEALTH_GOOD) last_no_other_device_ = now;
     if (last_working_ - last_no_other_device_ < limits_.failed_test) return absl::OkStatus();

@@ -107,10 +107,18 @@ absl::Status LocalFarm::StartTracker() {
     arguments.insert(arguments.end(),
                      {"--http", fmt::format("127.0.0.1:{}", *options_.http_port), "--http-file", dashboard});
   }
+  for (const std::string& prefix : options_.notify_allowed)
+    arguments.insert(arguments.end(), {"--notify-allow", prefix});
   Add("hone-tracker", std::move(arguments));
   HONE_RETURN_IF_ERROR(Spawn(children_[0]));
   HONE_RETURN_IF_ERROR(AwaitTracker(port_file));
   std::ifstream(dashboard) >> dashboard_;
+  // A tracker that is started again serves at the address that was printed, also if its port was any free one.
+  std::vector<std::string>& own = children_[0].arguments;
+  if (const auto http = std::ranges::find(own, "--http"); http != own.end()) {
+    const size_t host = dashboard_.find("//") + 2;
+    *(http + 1) = dashboard_.substr(host, dashboard_.find('/', host) - host);
+  }
   return absl::OkStatus();
 }
 

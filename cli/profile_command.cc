@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
+#include "cli/quantity_text.h"
 #include "cli/timed_runs.h"
 #include "compiler/target/target.h"
 
@@ -260,29 +261,29 @@ std::string Indented(std::string_view text) {
 }
 
 std::string ProfileToText(const Profile& profile) {
-  std::string text = fmt::format("{} for {}: {:.3f} ms in kernels, {} threads, {} runs\n", OneLine(profile.model_name),
-                                 OneLine(profile.target), 1e3 * profile.seconds, profile.threads, profile.runs);
+  std::string text = fmt::format("{} for {}: {} in kernels, {} threads, {} runs\n", OneLine(profile.model_name),
+                                 OneLine(profile.target), Latency(profile.seconds), profile.threads, profile.runs);
   for (const auto& unit : profile.units) {
-    const std::string name = profile.units.size() > 1
-                                 ? fmt::format("{}, {:.3f} ms", OneLine(unit->target), 1e3 * unit->seconds)
-                                 : "the device";
+    const std::string name =
+        profile.units.size() > 1 ? fmt::format("{}, {}", OneLine(unit->target), Latency(unit->seconds)) : "the device";
     text += fmt::format("{}: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n", name, 1e-9 * unit->roofline.flops_per_second,
                         1e-9 * unit->roofline.levels.back().bytes_per_second);
   }
   text += "\n";
-  text += fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "ms", "time", "calls", "GFLOP/s", "roofline", "kernel");
+  text +=
+      fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "time", "share", "calls", "GFLOP/s", "roofline", "kernel");
   for (const KernelProfile& kernel : profile.kernels) {
     const std::string rate = kernel.IsCounted()
                                  ? fmt::format("{:>9.1f} {:>8.1f}%", kernel.Gflops(), 100 * kernel.RooflineShare())
                                  : fmt::format("{:>9} {:>9}", "-", "-");
-    text += Row("{:>10.4f} {:>5.1f}% {:>6} {}  {} {}", 1e3 * kernel.seconds, 100 * ShareOf(kernel, profile),
+    text += Row("{:>10} {:>5.1f}% {:>6} {}  {} {}", Latency(kernel.seconds), 100 * ShareOf(kernel, profile),
                 kernel.calls, rate, kernel.kernel.operator_name, kernel.kernel.symbol);
   }
   if (!profile.borders.empty()) {
-    text += fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "ms", "copies", "MB", "border");
+    text += fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "time", "copies", "bytes", "border");
     for (const BorderProfile& border : profile.borders) {
-      text += Row("{:>10.4f} {:>6} {:>9.3f}  from {} to {}", 1e3 * border.seconds, border.count,
-                  1e-6 * static_cast<double>(border.bytes), OneLine(border.from), OneLine(border.to));
+      text += Row("{:>10} {:>6} {:>9}  from {} to {}", Latency(border.seconds), border.count,
+                  BytesText(static_cast<double>(border.bytes)), OneLine(border.from), OneLine(border.to));
     }
   }
   text += "\nschedules\n";

@@ -17,9 +17,10 @@
 
 namespace hone::cli {
 
-void RecordSourceOptions::AddTo(CLI::App* command) {
+void RecordSourceOptions::AddTo(CLI::App* command, std::vector<const std::string*> others) {
   command->add_option("--records", records, "records file (default: ~/.local/share/hone/records.db)")->check(NotEmpty);
-  tracker.AddTo(command, false);
+  others.push_back(&records);
+  tracker.AddTo(command, TrackerOptions::Need::kOptional, std::move(others));
 }
 
 absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open(hone::records::OpenMode mode) const {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/tracker_options.h"
@@ -23,7 +24,8 @@ struct RecordSourceOptions {
   std::string records;  // path of a records file; empty without a tracker = the user's own file
   TrackerOptions tracker;
 
-  void AddTo(CLI::App* command);
+  // others: as for TrackerOptions::AddTo, besides --records.
+  void AddTo(CLI::App* command, std::vector<const std::string*> others = {});
   bool given() const { return !records.empty() || tracker.given(); }
 
   // Opens the file or connects to the tracker. Usage error: both were given. Other errors: those of OpenRecords and

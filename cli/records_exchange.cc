@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/quantity_text.h"
 #include "cli/records_verbs.h"
 #include "deploy/package/atomic_file.h"
 #include "fmt/format.h"
@@ -36,7 +37,7 @@ absl::StatusOr<records::ExportReport> ExportToFile(const RecordsOptions& options
   size_t bytes = 0;
   const auto write = [&](const std::string& lines) -> absl::Status {
     bytes += lines.size();
-    line.Show(fmt::format("{:.0f} MB written", static_cast<double>(bytes) * 1e-6));
+    line.Show(fmt::format("{} written", BytesText(static_cast<double>(bytes))));
     return file.Write({reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
   };
   HONE_ASSIGN_OR_RETURN(const records::ExportReport report, records::Export(source, filter, write));

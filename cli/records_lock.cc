@@ -24,8 +24,6 @@
 namespace hone::cli {
 namespace {
 
-constexpr char kOtherTarget[] = "other_target";
-
 LockedRecord RecordOf(const UsableRecord& used) {
   const records::Record& record = used.best.stored.record;
   LockedRecord locked = {.measurement = record.measurement_id,
@@ -209,12 +207,13 @@ absl::Status RunLock(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.file));
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<DevicePlace>> lists, options.PlaceLists(filter));
-  HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());
+  const auto source = options.source.OpenIfAny();
+  HONE_RETURN_IF_ERROR(MissingIfNoFile(source.status(), options.require));
   LockFile lock = {.compiler = kCompilerVersion,
                    .model = std::filesystem::path(options.model.models.front()).filename().string(),
                    .programs = {}};
   for (const std::vector<DevicePlace>& places : lists) {
-    HONE_ASSIGN_OR_RETURN(LockedProgram program, LockProgram(options, filter, source.get(), places));
+    HONE_ASSIGN_OR_RETURN(LockedProgram program, LockProgram(options, filter, source->get(), places));
     lock.programs.push_back(std::move(program));
   }
   HONE_RETURN_IF_ERROR(CheckNothingMissing(options, lock));

@@ -79,6 +79,12 @@ absl::StatusOr<records::Filter> RecordsOptions::ResolvedFilter() const {
   return resolved;
 }
 
+absl::StatusOr<std::unique_ptr<records::Source>> RecordsOptions::OpenToRead() const {
+  absl::StatusOr<std::unique_ptr<records::Source>> opened = source.Open(records::OpenMode::kReadOnly);
+  if (!opened.ok()) return MissingIfNoFile(opened.status(), require);
+  return opened;
+}
+
 absl::StatusOr<std::vector<DevicePlace>> RecordsOptions::Places(const records::Filter& resolved) const {
   HONE_RETURN_IF_ERROR(model.Targets().status());  // a usage error if a --target joins several
   HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<DevicePlace>> lists, PlaceLists(resolved));

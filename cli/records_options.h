@@ -4,6 +4,7 @@
 #ifndef HONE_CLI_RECORDS_OPTIONS_H_
 #define HONE_CLI_RECORDS_OPTIONS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct RecordsOptions {
   // label of the farm, and is replaced by the device's fingerprint. Usage errors: an unknown kind of failure, and
   // options that need --model without it.
   absl::StatusOr<records::Filter> ResolvedFilter() const;
+  // Opens the records to read. With `require`, no records file is a RecordsMissingError (command.h).
+  absl::StatusOr<std::unique_ptr<records::Source>> OpenToRead() const;
   // The targets to compile the model for (each --target), and for each the device whose records are preferred.
   // resolved: the result of ResolvedFilter. If --device names a device of the farm and no --target is given, the target
   // is that device's.

@@ -15,6 +15,7 @@
 #include "cli/csv.h"
 #include "cli/model_records.h"
 #include "cli/output.h"
+#include "cli/quantity_text.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
 #include "records/columns.h"
@@ -38,6 +39,14 @@ std::string ComparisonOf(const BestRecord& best) {
   const char* confirmed = best.confirmed ? "confirmed" : "not confirmed";
   if (!best.default_seconds.has_value()) return confirmed;
   return fmt::format("{}, {:.2f}x the default", confirmed, *best.default_seconds / best.median_seconds);
+}
+
+// Seconds of a call; nothing for a failure.
+std::optional<double> DecidingMedian(const Record& record) {
+  const auto* timing = std::get_if<Timing>(&record.outcome);
+  if (timing == nullptr) return std::nullopt;
+  const auto repeats = records::DecidingRepeats(timing->seconds, timing->first_interleaved);
+  return Median({repeats.begin(), repeats.end()});
 }
 
 ordered_json MissingFields(const ModelWorkload& workload) {
@@ -126,6 +135,7 @@ class RowPrinter {
     for (const records::Column& column : records::kColumns) {
       if (InCsv(column)) names.emplace_back(column.name);
     }
+    names.emplace_back("median_ms");
     return names;
   }
   static std::vector<std::string> CsvValues(const StoredRecord& stored) {
@@ -135,6 +145,8 @@ class RowPrinter {
       std::string& text = values.emplace_back();
       records::WithValue(stored.record, column, [&](const auto& value) { text = CsvText(value); });
     }
+    const std::optional<double> median = DecidingMedian(stored.record);
+    values.push_back(median.has_value() ? CsvText(*median * 1e3) : "");
     return values;
   }
   static std::string CsvText(const std::string& value) { return value; }
@@ -196,9 +208,8 @@ std::string Utc(records::Instant when) {
 
 std::string OutcomeText(const Record& record) {
   if (const auto* timing = std::get_if<Timing>(&record.outcome)) {
-    const auto repeats = records::DecidingRepeats(timing->seconds, timing->first_interleaved);
-    return fmt::format("{:.4f} ms{}{}", Median({repeats.begin(), repeats.end()}) * 1e3,
-                       timing->verified ? "" : " unverified", timing->confirmed ? " confirmed" : "");
+    return fmt::format("{}{}{}", Latency(*DecidingMedian(record)), timing->verified ? "" : " unverified",
+                       timing->confirmed ? " confirmed" : "");
   }
   const auto& failure = std::get<Failure>(record.outcome);
   return fmt::format("{}: {}", FailureKindName(failure.kind), failure.text.substr(0, failure.text.find('\n')));
@@ -242,18 +253,17 @@ ordered_json BestFields(const BestRecord& best) {
 
 std::string BestText(const BestRecord& best) {
   const Record& record = best.stored.record;
-  return fmt::format(
-      "{:.12}  {}\n    {:.4f} ms  {}  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
-      record.key.workload_digest, OneLine(record.operator_label), best.median_seconds * 1e3, RateText(best),
-      best.records, ComparisonOf(best), Utc(record.measured_at), OneLine(record.key.target),
-      OneLine(record.key.device_fingerprint), OneLine(record.key.compiler_version),
-      record.schedule.empty() ? "(unscheduled)" : record.schedule);
+  return fmt::format("{:.12}  {}\n    {}  {}  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
+                     record.key.workload_digest, OneLine(record.operator_label), Latency(best.median_seconds),
+                     RateText(best), best.records, ComparisonOf(best), Utc(record.measured_at),
+                     OneLine(record.key.target), OneLine(record.key.device_fingerprint),
+                     OneLine(record.key.compiler_version), record.schedule.empty() ? "(unscheduled)" : record.schedule);
 }
 
 absl::Status RunBest(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckForm(options));
   HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());
-  HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
+  HONE_ASSIGN_OR_RETURN(const auto source, options.OpenToRead());
   if (options.model.given()) {
     HONE_ASSIGN_OR_RETURN(const ModelRecords found, FindModelRecords(options, filter, *source));
     HONE_RETURN_IF_ERROR(PrintBestOfModel(options, found));
@@ -282,7 +292,7 @@ absl::Status RunQuery(const RecordsOptions& options) {
   }
   HONE_ASSIGN_OR_RETURN(Filter filter, options.ResolvedFilter());
   filter.with_workload_text = options.json;
-  HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
+  HONE_ASSIGN_OR_RETURN(const auto source, options.OpenToRead());
   RowPrinter printer(options);
   HONE_RETURN_IF_ERROR(printer.Begin());
   if (options.model.given()) return QueryModel(options, filter, *source, printer);

@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<UsableRecord>> UsableRecords(const records::Source& s
     usable.push_back({std::move(nearest->best), std::string(records::ClosenessName(nearest->closeness))});
   }
   if (std::optional<BestRecord> near = OfNearTarget(std::move(all), place.target)) {
-    usable.push_back({*std::move(near), "other_target"});
+    usable.push_back({*std::move(near), kOtherTarget});
   }
   return usable;
 }
@@ -69,10 +69,14 @@ std::vector<package::RecordedSchedule> ToRecordedSchedules(const std::vector<Usa
   return schedules;
 }
 
-package::ScheduleLookup MakeScheduleLookup(std::shared_ptr<const records::Source> source, const Place& place) {
-  return [source = std::move(source),
-          place](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
-    HONE_ASSIGN_OR_RETURN(const std::vector<UsableRecord> usable, UsableRecords(*source, place, digest));
+package::ScheduleLookup MakeScheduleLookup(std::shared_ptr<const records::Source> source, const Place& place,
+                                           OtherTargets others) {
+  return [source = std::move(source), place,
+          others](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
+    HONE_ASSIGN_OR_RETURN(std::vector<UsableRecord> usable, UsableRecords(*source, place, digest));
+    if (others == OtherTargets::kIgnored) {
+      std::erase_if(usable, [](const UsableRecord& record) { return record.closeness == kOtherTarget; });
+    }
     return ToRecordedSchedules(usable);
   };
 }

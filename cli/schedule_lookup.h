@@ -24,10 +24,13 @@ struct Place {
 // The place for `target`. The device is this machine's CPU if the target describes this machine, else unknown.
 absl::StatusOr<Place> PlaceOf(const target::Target& target);
 
+// The closeness of a record of another target (UsableRecord).
+inline constexpr char kOtherTarget[] = "other_target";
+
 // A record whose schedule may be used for a workload.
 struct UsableRecord {
   records::BestRecord best;
-  std::string closeness;  // how close its device is: a records::ClosenessName, or "other_target"
+  std::string closeness;  // how close its device is: a records::ClosenessName, or kOtherTarget
 };
 
 // The records whose schedules are to be tried for a workload, in this order: at most one for the place's target, then
@@ -38,7 +41,9 @@ absl::StatusOr<std::vector<UsableRecord>> UsableRecords(const records::Source& s
 std::vector<package::RecordedSchedule> ToRecordedSchedules(const std::vector<UsableRecord>& usable);
 
 // UsableRecords as the function that a compilation calls. It shares ownership of `source`.
-package::ScheduleLookup MakeScheduleLookup(std::shared_ptr<const records::Source> source, const Place& place);
+enum class OtherTargets { kUsed, kIgnored };
+package::ScheduleLookup MakeScheduleLookup(std::shared_ptr<const records::Source> source, const Place& place,
+                                           OtherTargets others);
 
 }  // namespace hone::cli
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -13,6 +15,7 @@
 #include "base/digest.h"
 #include "base/identity.h"
 #include "base/one_line.h"
+#include "base/parse_duration.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
@@ -21,6 +24,7 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/until.h"
+#include "compiler/graph/check_onnx.h"
 #include "proto/convert.h"
 #include "tuner/search_parts.h"
 
@@ -60,11 +64,11 @@ absl::Status SetEnd(const SearchOptions& search, v1::JobSpec& spec) {
     spec.mutable_until()->set_seconds(absl::ToUnixSeconds(until));
   }
   if (!search.time.empty()) {
-    absl::Duration time;
-    if (!absl::ParseDuration(search.time, &time) || time < absl::Nanoseconds(1) || time == absl::InfiniteDuration()) {
-      return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
+    const std::optional<absl::Duration> time = ParsePositiveDuration(search.time);
+    if (!time.has_value()) {
+      return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m, 1h30m or 2d", search.time));
     }
-    *spec.mutable_time_budget() = ToProto(time);
+    *spec.mutable_time_budget() = ToProto(*time);
   }
   return absl::OkStatus();
 }
@@ -124,6 +128,38 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobSpecsOf(const ModelOptions& model, c
     if (!workloads[i].empty() || is_last_chance) specs.push_back(MakeJobSpec(workloads[i], path, search, unit));
   }
   return specs;
+}
+
+// Leaves out the texts "NAME=..." for inputs that the model lacks and another model has. A name that no model has
+// stays, and is an error where the model is read.
+void LeaveOutInputsOfOthers(const std::set<std::string>& own, const std::set<std::string>& all,
+                            std::vector<std::string>& texts) {
+  std::erase_if(texts, [&](const std::string& text) {
+    // The element i of a sequence is named "NAME.i".
+    const std::string name = text.substr(0, text.find('=')), sequence = name.substr(0, name.rfind('.'));
+    const auto is_among = [&](const std::set<std::string>& names) {
+      return names.contains(name) || names.contains(sequence);
+    };
+    return is_among(all) && !is_among(own);
+  });
+}
+
+// The options for each of the models, in their order: one --shape or --bind need not fit all models of a submission.
+absl::StatusOr<std::vector<ModelOptions>> OptionsByModel(const ModelOptions& model) {
+  std::vector<ModelOptions> result(model.models.size(), model);
+  if (model.models.size() < 2 || (model.shapes.empty() && model.bindings.empty())) return result;
+  std::vector<std::set<std::string>> names;
+  std::set<std::string> all;
+  for (const std::string& path : model.models) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs, graph::InputNames(path));
+    all.insert(inputs.begin(), inputs.end());
+    names.emplace_back(inputs.begin(), inputs.end());
+  }
+  for (size_t i = 0; i < result.size(); ++i) {
+    LeaveOutInputsOfOthers(names[i], all, result[i].shapes);
+    LeaveOutInputsOfOthers(names[i], all, result[i].bindings);
+  }
+  return result;
 }
 
 // The refusals of all models as one error.
@@ -201,9 +237,10 @@ absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model,
   std::vector<v1::JobSpec> specs;
   HONE_ASSIGN_OR_RETURN(const std::vector<tuner::TiledTask> hints, ReadHintFiles(search.hints));
   std::vector<absl::Status> refused;  // per model that cannot be compiled
-  for (const std::string& path : model.models) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelOptions> by_model, OptionsByModel(model));
+  for (size_t i = 0; i < by_model.size(); ++i) {
     for (const Part& part : parts) {
-      absl::StatusOr<std::vector<v1::JobSpec>> of_part = JobSpecsOf(model, path, search, part);
+      absl::StatusOr<std::vector<v1::JobSpec>> of_part = JobSpecsOf(by_model[i], model.models[i], search, part);
       if (!of_part.ok()) {
         if (of_part.status().GetPayload(kUsageMark).has_value()) return of_part.status();
         refused.push_back(of_part.status());

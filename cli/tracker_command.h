@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "cli/tracker_options.h"
 
 namespace hone::cli {
 
@@ -19,7 +20,7 @@ CLI::App* AddTrackerCommand(CLI::App& parent, const char* name, const char* help
                             const std::shared_ptr<Options>& options, absl::Status (*work)(Options&),
                             absl::Status* result) {
   CLI::App* command = parent.add_subcommand(name, help);
-  options->tracker.AddTo(command, true);
+  options->tracker.AddTo(command, TrackerOptions::Need::kRequired);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, work, result] { *result = work(*options); });
   return command;

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
@@ -26,15 +29,18 @@ void Warn(const std::string& text) {
 
 }  // namespace
 
-void TrackerOptions::AddTo(CLI::App* command, bool is_required) {
-  required = is_required;
-  CLI::Option* option =
-      command->add_option("--tracker", address, "tracker of the farm, HOST:PORT or unix:/PATH")->check(NotEmpty);
-  // The variable is read only if the command needs a tracker: it must not redirect a local `hone tune` to the farm.
-  if (required) {
-    option->envname("HONE_TRACKER");
-    option->description(option->get_description() + " (default: the tracker of the farm that was joined)");
-  }
+void TrackerOptions::AddTo(CLI::App* command, Need need, std::vector<const std::string*> others) {
+  const char* none = need == Need::kRequired ? ", else the tracker of the farm that was joined" : "";
+  command
+      ->add_option("--tracker", address,
+                   fmt::format("tracker of the farm, HOST:PORT or unix:/PATH (default: HONE_TRACKER{})", none))
+      ->check(NotEmpty);
+  // CLI11's own reading of variables would take one as given, and --records FILE excludes --tracker.
+  command->parse_complete_callback([this, others = std::move(others)] {
+    const char* variable = std::getenv("HONE_TRACKER");
+    if (given() || variable == nullptr) return;
+    if (std::ranges::all_of(others, [](const std::string* other) { return other->empty(); })) address = variable;
+  });
   command->add_option("--identity", identity, "folder with your certificate (default: ~/.config/hone/user)")
       ->envname("HONE_IDENTITY")
       ->check(NotEmpty);

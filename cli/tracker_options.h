@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
@@ -17,12 +18,15 @@ class App;
 namespace hone::cli {
 
 struct TrackerOptions {
-  std::string address;   // HOST:PORT or unix:/PATH; empty = not given
+  std::string address;   // HOST:PORT or unix:/PATH, of --tracker or else of HONE_TRACKER; empty = not given
   std::string identity;  // folder of the certificate (pki/identity_folder.h); empty = the user's
-  bool required = false;
 
-  // required: the command needs a tracker. Without --tracker it uses the one that the user has joined.
-  void AddTo(CLI::App* command, bool required);
+  // kRequired: the command needs a tracker; if none is given, it uses the one that the user has joined.
+  enum class Need { kOptional, kRequired };
+  // others: values of options that name another place for records, such as --records FILE. HONE_TRACKER does not count
+  // if one of them is given: what the command line says comes before the environment. They must live as long as
+  // `command`, as this object must.
+  void AddTo(CLI::App* command, Need need, std::vector<const std::string*> others = {});
   bool given() const { return !address.empty(); }
   // Opens a channel to the tracker, and fills in the options that were not given. Errors say what to do: no tracker is
   // known, or trackers would reject the certificate (pki::CheckCertificateIn). Prints a warning if the certificate

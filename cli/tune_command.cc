@@ -210,7 +210,8 @@ absl::Status Tune(TuneOptions options) {
         "with hone-tuner --reproducers");
   }
   if (!options.tracker.given() && !options.search.devices.empty()) {
-    return UsageError("--device names a device of a farm: give its --tracker; without a farm, give --target");
+    return UsageError(
+        "--device names a device of a farm: give its --tracker, or set HONE_TRACKER; without a farm, give --target");
   }
   std::vector<std::string> inputs = options.model.Files();
   inputs.insert(inputs.end(), options.search.hints.begin(), options.search.hints.end());
@@ -246,7 +247,7 @@ void AddTuneCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<TuneOptions>();
   CLI::App* command = app.add_subcommand("tune", "search for the fastest kernels of a model and record them");
   options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
-  options->tracker.AddTo(command, false);
+  options->tracker.AddTo(command, TrackerOptions::Need::kOptional, {&options->records, &options->model.reproducers});
   options->search.AddTo(command);
   command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)")
       ->check(NotEmpty);

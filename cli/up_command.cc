@@ -33,7 +33,7 @@ struct UpOptions {
   std::string state;
   int port = 9191;
   int threads = 0;
-  std::vector<std::string> devices = {};
+  std::vector<std::string> devices = {}, notify_allowed = {};
 };
 
 // The absolute path of the state folder, which is created if needed. It is absolute because programs in other folders
@@ -87,7 +87,7 @@ absl::Status Up(const UpOptions& options) {
                                                           .devices = options.devices,
                                                           .state = state,
                                                           .http_port = options.port,
-                                                          .restarts_max = 0,
+                                                          .notify_allowed = options.notify_allowed,
                                                           .interrupts = &interrupts}));
   HONE_RETURN_IF_ERROR(PrintText(fmt::format(
       "dashboard: {}\n"
@@ -121,6 +121,11 @@ void AddUpCommand(CLI::App& app, absl::Status* result) {
                       "device to measure on, as for hone-agent (default: cpu); may be repeated");
   command->add_option("--threads", options->threads, "largest number of threads for a kernel (default: all CPUs)")
       ->check(IntegerInRange(kThreadsMax));
+  command
+      ->add_option("--notify-allow", options->notify_allowed,
+                   "first part of the URLs that jobs may give with --notify, as for hone-tracker; may be repeated")
+      ->expected(1)
+      ->take_all();
   command->callback([options, result] { *result = Up(*options); });
 }
 

@@ -71,14 +71,23 @@ struct Options {
   int launcher_channel = -1, launcher_cancel = -1;
 };
 
+// The test that waits until the host lock is free.
+v1::SelfTest PendingTest() {
+  v1::SelfTest test;
+  test.set_pending(true);
+  test.set_reason(fmt::format("another program measures or compiles on this machine; it holds the host lock {}",
+                              HostLock::DefaultPath()));
+  return test;
+}
+
 // Runs the self-test under the host lock, so that nothing is timed or compiled on this host meanwhile. Returns `last`
-// if another device of the host is being measured, because waiting would keep the agent silent. Also returns `last` if
-// another process uses the device exclusively, which may be a child that waits for a visit. A null `last`: waits for
-// the lock, and reports the exclusive use.
-v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last) {
+// if another program holds the lock, because waiting would keep the agent silent and deaf to signals. Also returns
+// `last` if another process uses the device exclusively, which may be a child that waits for a visit; if there was no
+// test before, that use is reported.
+v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest& last) {
   const auto test = [&] {
     const SelfTestResult result = device.SelfTest(threads);
-    return result.busy && last != nullptr ? *last : ToProto(result);
+    return result.busy && !last.pending() ? last : ToProto(result);
   };
   absl::StatusOr<HostLock> lock = HostLock::Open();
   if (!lock.ok()) {
@@ -86,12 +95,8 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last)
                  std::string(lock.status().message()));
     return test();
   }
-  if (last != nullptr) {
-    const absl::StatusOr<bool> locked = lock->TryLock(HostLock::Mode::kExclusive);
-    return locked.ok() && *locked ? test() : *last;
-  }
-  const ScopedHostLock alone(*lock, HostLock::Mode::kExclusive);
-  return test();
+  const absl::StatusOr<bool> locked = lock->TryLock(HostLock::Mode::kExclusive);
+  return locked.ok() && *locked ? test() : last;
 }
 
 // The target for clients that ask for this device; "" if Hone generates no code for it.
@@ -131,7 +136,10 @@ class DeviceWithLauncher {
       HONE_ASSIGN_OR_RETURN(const Label label, ParseLabel(text));
       (*state.mutable_labels())[label.name] = label.value;
     }
-    *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
+    *state.mutable_self_test() = CheckedAlone(*device, state.threads(), PendingTest());
+    if (state.self_test().pending()) {
+      spdlog::warn("the self-test of {} waits: {}", device->id(), state.self_test().reason());
+    }
     std::unique_ptr<DeviceWithLauncher> own(new DeviceWithLauncher(text, std::move(folder), std::move(visits_folder),
                                                                    launcher_folder, std::move(device), std::move(state),
                                                                    groups));
@@ -182,7 +190,7 @@ class DeviceWithLauncher {
         "--require-sandbox {}: {} lacks {}; docs/SANDBOX.md says what to do", Name(required), device_->id(), missing));
   }
   v1::SelfTest CheckAgain() {
-    *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), &state_.self_test());
+    *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), state_.self_test());
     peak_.Add(state_.self_test().peak_gflops());
     return state_.self_test();
   }

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "base/config_option.h"
 #include "base/one_line.h"
+#include "base/parse_duration.h"
 #include "base/resource_limit.h"
 #include "base/standard_streams.h"
 #include "base/status.h"
@@ -64,12 +65,8 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
   return absl::OkStatus();
 }
 
-// Parses a duration such as "12h" or "30d"; absl::ParseDuration knows no days.
 absl::StatusOr<absl::Duration> ParseLife(const std::string& option, const std::string& text) {
-  absl::Duration life;
-  const bool days = !text.empty() && text.back() == 'd';
-  const std::string hours = days ? text.substr(0, text.size() - 1) + "h" : text;
-  if (absl::ParseDuration(hours, &life) && life > absl::ZeroDuration()) return days ? life * 24 : life;
+  if (const auto life = ParsePositiveDuration(text)) return *life;
   return absl::InvalidArgumentError(fmt::format("{} {}: write a duration such as 30d or 12h", option, text));
 }
 

@@ -33,10 +33,11 @@ absl::Status InvalidToken(const std::string& id, const std::string& what) {
 }
 
 absl::Status Revoked(const std::string& name) {
-  return absl::UnauthenticatedError(
-      fmt::format("the certificate of '{}' was revoked; ask an admin of the farm for a token and join again, or, if "
-                  "another authority signs the certificates, get a certificate with another name",
-                  name));
+  return absl::UnauthenticatedError(fmt::format(
+      "the certificate of '{}' was revoked; remove its folder (the one of --identity) and join again with a "
+      "token from an admin of the farm, or, if another authority signs the certificates, get a certificate "
+      "with another name",
+      name));
 }
 
 std::string Spelled(Role role) { return std::string(Name(role)); }

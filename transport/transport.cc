@@ -189,18 +189,52 @@ void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }
 
+namespace {
+
+// gRPC's text for a connection that could not be made, as what to do about it. A text that is not known stays as it is.
+std::string ConnectionProblem(const std::string& text) {
+  struct Known {
+    std::string_view part;  // of gRPC's text
+    const char* meaning;
+  };
+  constexpr Known kKnown[] = {
+      {"Connection refused", "nothing listens there; start hone-tracker, or give another address"},
+      {"No such file or directory", "nothing listens there; start hone-tracker or hone up, or give another address"},
+      {"Domain name not found", "there is no host of that name; correct the name in the address"},
+      {"DNS resolution failed", "the host's name could not be looked up; check the name and the network"},
+      {"is not in peer certificate",
+       "its certificate is for other names of that host; use a name with which the "
+       "farm was made (--tracker and --host of hone pki init)"},
+      {"certificate verify failed",
+       "its certificate is not of the farm that this identity belongs to; give the tracker of that farm, or the "
+       "identity of this one with --identity DIR"},
+      {"No route to host", "there is no route to that host; check the address and the network"},
+      {"Network is unreachable", "the network of that host cannot be reached; check the address and the network"},
+  };
+  for (const Known& known : kKnown) {
+    if (text.find(known.part) != std::string::npos) return known.meaning;
+  }
+  return text;
+}
+
+}  // namespace
+
 grpc::Status ToGrpc(const absl::Status& status) {
   // The two enumerations have the same values.
   return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message()));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
+  std::string text = status.error_message();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) text = ConnectionProblem(text);
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && text == "Deadline Exceeded") {
+    text = "it did not answer in time; is the address right, and does the network let the connection through?";
+  }
   // gRPC gives no text for a method that the other side does not have.
-  const bool silent = status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
-  return absl::Status(
-      static_cast<absl::StatusCode>(status.error_code()),
-      silent ? "the server does not support this call; it may be an older version, or have the call turned off"
-             : status.error_message());
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && text.empty()) {
+    text = "the server does not support this call; it may be an older version, or have the call turned off";
+  }
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
 }
 
 }  // namespace hone

@@ -57,6 +57,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const
 void ConfigureServer(grpc::ServerBuilder& builder);
 
 grpc::Status ToGrpc(const absl::Status& status);
+// With a text that says what to do where gRPC's own is about its parts: for connections that cannot be made.
 absl::Status FromGrpc(const grpc::Status& status);
 
 }  // namespace hone

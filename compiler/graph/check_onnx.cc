@@ -107,4 +107,11 @@ absl::StatusOr<OpenRanges> ChooseOpenRanges(const std::string& path, const Impor
   return result;
 }
 
+absl::StatusOr<std::vector<std::string>> InputNames(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const SplitModel read, ReadWithoutWeights(path, {}));
+  std::vector<std::string> names;
+  for (const RawInput& input : read.model.graph.inputs) names.push_back(input.name);
+  return names;
+}
+
 }  // namespace hone::graph

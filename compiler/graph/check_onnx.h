@@ -29,6 +29,10 @@ struct OpenRanges {
 // those of ReadOnnxFile and of ChooseRanges.
 absl::StatusOr<OpenRanges> ChooseOpenRanges(const std::string& path, const ImportOptions& options);
 
+// The names of the model's inputs, in the order of the file; initializers are not among them. Errors: the file cannot
+// be read or is damaged.
+absl::StatusOr<std::vector<std::string>> InputNames(const std::string& path);
+
 }  // namespace hone::graph
 
 #endif  // HONE_COMPILER_GRAPH_CHECK_ONNX_H_

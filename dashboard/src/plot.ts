@@ -9,6 +9,7 @@ import 'uplot/dist/uPlot.min.css';
 import { h } from './dom';
 import { instant } from './format';
 import { nearestAtX } from './plot_points';
+import { labelled, logarithmicRange, logarithmicSplits } from './plot_scale';
 
 export interface Series {
   name: string;
@@ -159,6 +160,10 @@ export class Plot {
       font: '12px system-ui, sans-serif',
       labelFont: '12px system-ui, sans-serif',
     };
+    const logarithmic: Partial<uPlot.Axis> = {
+      splits: (_plot, _axis, least, most) => logarithmicSplits(least, most),
+      filter: (_plot, splits) => labelled(splits),
+    };
     return {
       width: this.width(),
       height: options.height ?? 320,
@@ -166,13 +171,13 @@ export class Plot {
       cursor: { points: { show: false }, drag: { x: true, y: false, setScale: true } },
       scales: {
         x: options.xLogarithmic
-          ? { time: false, distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.1] }
+          ? { time: false, distr: 3, range: (_plot, least, most) => logarithmicRange(least, most, 1.1) }
           : {
               time: options.xIsTime === true,
               range: (_plot, least, most) => [Math.min(least, most - (options.xLeast ?? 0)), most],
             },
         y: options.yLogarithmic
-          ? { distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.15] }
+          ? { distr: 3, range: (_plot, least, most) => logarithmicRange(least, most, 1.15) }
           : { range: (_plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] },
         top: { range: [0, 1] },
       },
@@ -181,6 +186,7 @@ export class Plot {
           ...axis,
           label: options.xName,
           labelSize: 22,
+          ...(options.xLogarithmic ? logarithmic : {}),
           ...(options.xIsTime
             ? { space: 90, values: (_plot: uPlot, times: number[]) => times.map((time) => timeOfDay(time, times)) }
             : {}),
@@ -203,6 +209,7 @@ export class Plot {
           ...axis,
           label: options.yName,
           labelSize: 22,
+          ...(options.yLogarithmic ? logarithmic : {}),
           size: 68,
           values: (_plot, values) => values.map((y) => (y === null ? '' : options.yText(y))),
         },

@@ -163,6 +163,8 @@ class PackageCompiler {
     return absl::OkStatus();
   }
 
+  std::span<const ProgramSummary> programs() const { return summary_.programs; }
+
   absl::StatusOr<CompileSummary> Write(const std::string& path, const std::string& header_name) {
     HONE_ASSIGN_OR_RETURN(summary_.bytes, WritePackage(contents_, path));
     const std::vector<ProgramMetadata>& metadata = contents_.metadata.programs;
@@ -249,7 +251,7 @@ absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const 
 
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, std::span<const graph::ImportOptions> imports,
                                             std::span<const KernelOptions> targets, const std::string& output_path,
-                                            const std::string& header_name) {
+                                            const std::string& header_name, const AcceptPrograms& accept) {
   const auto start = std::chrono::steady_clock::now();
   const std::string model_name = std::filesystem::path(onnx_path).stem().string();
   PackageCompiler compiler(model_name);
@@ -261,6 +263,7 @@ absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, std::s
       HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
     }
   }
+  if (accept) HONE_RETURN_IF_ERROR(accept(compiler.programs()));
   HONE_ASSIGN_OR_RETURN(CompileSummary summary,
                         compiler.Write(output_path, header_name.empty() ? model_name : header_name));
   summary.seconds = SecondsSince(start);

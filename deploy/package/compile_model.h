@@ -7,6 +7,7 @@
 #define HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,14 +45,17 @@ struct CompileSummary {
   std::string cpp_header;                // text of the C++ header (cpp_header.h); not written to disk
 };
 
+// Decides whether a package is written, from what was compiled for it. An error ends the compilation without a file.
+using AcceptPrograms = std::function<absl::Status(std::span<const ProgramSummary> programs)>;
+
 // Compiles the model for each of `targets` (at least one, all different, the preferred one first), a program for each
 // of `imports` (at least one; they give different shapes), and writes the package to output_path. A unit that computes
 // no kernel is left out of its program. The path is the old file or the whole new one at any moment. header_name: the
-// model's name in the C++ header; empty: the name of its file. Errors are those of BuildPlan, of CompileKernels, of
-// packing (Internal), and of WritePackage.
+// model's name in the C++ header; empty: the name of its file. accept: empty accepts all. Errors are those of
+// BuildPlan, of CompileKernels, of packing (Internal), and of WritePackage.
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, std::span<const graph::ImportOptions> imports,
                                             std::span<const KernelOptions> targets, const std::string& output_path,
-                                            const std::string& header_name = "");
+                                            const std::string& header_name = "", const AcceptPrograms& accept = {});
 
 // The same for shapes that are given once.
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,

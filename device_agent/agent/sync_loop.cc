@@ -19,6 +19,8 @@ namespace {
 constexpr absl::Duration kRetryPauseMin = absl::Milliseconds(200);
 constexpr absl::Duration kRetryPauseMax = absl::Seconds(10);
 constexpr absl::Duration kRefusedPause = absl::Seconds(2);
+constexpr absl::Duration kPendingPause = absl::Seconds(2);  // between tries of a self-test that waits
+constexpr absl::Duration kFirstGoldenMax = absl::Seconds(30);
 // Results per call; the rest goes with the next call, because messages are limited (kMessageBytesMax).
 constexpr int kResultsPerCallMax = 64;
 constexpr size_t kResultBytesPerCallMax = size_t{32} << 20;
@@ -56,7 +58,7 @@ SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<
   for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
   for (const auto& worker : workers_) {
     worker->last_check = worker->last_golden_check = SteadyNow();
-    worker->golden_due = worker->served.golden.run != nullptr;
+    worker->golden_due = worker->served.golden.run != nullptr && !worker->served.state.self_test().pending();
     worker->thread = std::thread([this, &worker = *worker] { MeasureLoop(worker); });
   }
   fence_ = std::thread([this] { FenceLoop(); });
@@ -76,11 +78,13 @@ void SyncLoop::Stop() {
   changed_.notify_all();
 }
 
-// Waits for the first golden check of each device, so that the agent registers with the results.
+// Waits for the first golden check of each device, so that the agent registers with the results. Another agent of this
+// machine may hold the host lock long, so the wait has an end.
 void SyncLoop::AwaitFirstGoldenChecks() {
   std::unique_lock lock(mutex_);
   const auto wanted = [](const auto& worker) { return worker->golden_due; };
-  changed_.wait(lock, [&] { return stopping_ || std::none_of(workers_.begin(), workers_.end(), wanted); });
+  changed_.wait_for(lock, absl::ToChronoNanoseconds(kFirstGoldenMax),
+                    [&] { return stopping_ || std::none_of(workers_.begin(), workers_.end(), wanted); });
 }
 
 absl::Status SyncLoop::Run() {
@@ -124,14 +128,18 @@ void SyncLoop::CheckDevices(absl::Time now) {
   for (const auto& worker : workers_) {
     {
       const std::lock_guard lock(mutex_);
-      if (now - worker->last_check < worker->served.check.interval || worker->busy()) continue;
+      const bool pending = worker->served.state.self_test().pending();
+      if (now - worker->last_check < (pending ? kPendingPause : worker->served.check.interval)) continue;
+      if (worker->busy()) continue;
       worker->last_check = now;
     }
     v1::SelfTest test = worker->served.check.run();
     const std::lock_guard lock(mutex_);
     v1::DeviceState& state = worker->served.state;
-    if (!test.passed()) spdlog::error("self-test of {} failed: {}", state.device_id(), test.reason());
+    const bool made = !test.pending();
+    if (made && !test.passed()) spdlog::error("self-test of {} failed: {}", state.device_id(), test.reason());
     *state.mutable_self_test() = std::move(test);
+    if (!made) continue;
     worker->golden_due = worker->served.golden.run != nullptr;
     changed_.notify_all();
   }
@@ -196,8 +204,11 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
   has_new_result_ = false;
   poll_held_ = idle && finished_.empty() && !leaving;
   // A finished measurement ends a held call. The wait is short while devices are busy, because a measurement may finish
-  // just before there is a call to end.
-  if (poll_held_) request.mutable_max_wait()->set_seconds(AnyBusy() ? 1 : 20);
+  // just before there is a call to end, and while a self-test waits, because it is tried between calls.
+  const bool soon = AnyBusy() || std::ranges::any_of(workers_, [](const auto& worker) {
+                      return worker->served.state.self_test().pending();
+                    });
+  if (poll_held_) request.mutable_max_wait()->set_seconds(soon ? 1 : 20);
   request.set_leaving(leaving);
   return request;
 }

@@ -20,6 +20,7 @@ const bundled = await build({
       export { earlierBest, figuresOf } from './src/search_figures';
       export { withJob, withOlder } from './src/job_list';
       export { nearestAtX } from './src/plot_points';
+      export { labelled, logarithmicRange, logarithmicSplits } from './src/plot_scale';
       export { ApiError, keyIn } from './src/api';
       export { Loading } from './src/loading';
       export { predictedOf, rankCorrelation } from './src/predictions';
@@ -256,4 +257,32 @@ test('of a final comparison the repeats count that were taken in turns, where th
 test('parameters that are empty are left out, others are quoted', () => {
   assert.equal(parts.withParameters('a', { b: '', c: undefined, d: 'x y&z' }), 'a?d=x+y%26z');
   assert.equal(parts.withParameters('a', {}), 'a');
+});
+
+// Times of kernels from 1 ns to 1000 s, in ms, and the ranges with a mantissa near 10, for which uPlot's lines have no end.
+test('logarithmic axes have a few lines, within the axis, over all ranges', () => {
+  let seed = 1;
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  for (let i = 0; i < 100_000; ++i) {
+    const mantissa = i % 2 === 0 ? 9.5 + random() / 2 : 1 + 9 * random();
+    const low = mantissa * 10 ** Math.floor(-6 + 12 * random());
+    const most = low * (i % 3 === 0 ? 1 + random() : 10 ** (6 * random()));
+    const [from, to] = parts.logarithmicRange(low, most, 1.1);
+    const splits = parts.logarithmicSplits(from, to);
+    const range = `${from} to ${to}`;
+    assert.ok(splits.length >= 1 && splits.length <= 9 * 9, `${splits.length} lines for ${range}`);
+    assert.ok(
+      splits.every((split, at) => split >= from && split <= to && (at === 0 || split > splits[at - 1])),
+      `${splits} for ${range}`,
+    );
+    const texts = parts.labelled(splits).filter((split) => split !== null);
+    assert.ok(texts.length >= 1 && texts.length <= 12, `${texts} of ${splits} for ${range}`);
+  }
+});
+
+test('a logarithmic axis without positive values has some range', () => {
+  for (const [least, most] of [[null, null], [0, 0], [-1, 5], [NaN, 1], [1, Infinity], [2, 1]])
+    assert.deepEqual(parts.logarithmicRange(least, most, 1.1), [0.1, 1]);
+  assert.deepEqual(parts.logarithmicSplits(0, 1), []);
+  assert.deepEqual(parts.logarithmicSplits(1, 1), [1]);
 });

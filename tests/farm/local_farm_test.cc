@@ -83,7 +83,7 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
   v1::Job job;
   absl::Status status;
   for (int i = 0; i < 300 && status.ok(); ++i) {
-    const char* others[] = {"the next call of local/cpu", "a device for architecture x86_64; local/cpu is offline"};
+    const char* others[] = {"the next call of local/cpu", "local/cpu, which is offline; wanted: architecture x86_64"};
     job.set_waiting_for(i % 2 == 0 ? "a device for architecture aarch64" : others[i / 2 % 2]);
     device.UpdateJob(job);
     status = i < 200 ? device.Check() : absl::CancelledError("long enough");

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/host_lock.h"
 #include "base/identity.h"
 #include "base/temporary_folder.h"
 #include "device_agent/sandbox/control_group.h"
@@ -105,6 +106,23 @@ TEST_F(FarmProcessTest, SandboxLevelIsReportedAndCanBeRequired) {
     EXPECT_EQ(picky->Wait(), 1);
     EXPECT_THAT(picky->Log(), HasSubstr("--require-sandbox wall: cpu lacks"));
   }
+}
+
+// While another program holds the host lock, the agent is known to the tracker, says what it waits for, and obeys.
+TEST_F(FarmProcessTest, AnAgentThatWaitsForTheHostLockSaysSoAndObeys) {
+  StartTracker();
+  Connect();
+  HostLock lock = HostLock::Open().value();
+  ASSERT_TRUE(lock.Lock(HostLock::Mode::kExclusive).ok());
+  const std::unique_ptr<Process> agent = StartAgent(), other = StartAgent("other");
+  ASSERT_TRUE(Eventually([&] { return Devices().size() == 2; })) << agent->Log();
+  EXPECT_THAT(Devices()[0].health_reason(), HasSubstr("its self-test waits: another program measures or compiles"));
+  EXPECT_THAT(Devices()[0].health_reason(), HasSubstr(HostLock::DefaultPath()));
+  other->Signal(SIGTERM);
+  EXPECT_EQ(other->Wait(), 0) << other->Log();
+  lock.Unlock();
+  EXPECT_TRUE(Eventually([&] { return Devices()[0].health() == v1::DEVICE_HEALTH_GOOD; }))
+      << Devices()[0].health_reason();
 }
 
 // One agent cannot build its sandbox because the system forbids it; a second agent has one.

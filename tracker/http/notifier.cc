@@ -43,6 +43,7 @@ std::string NoticeBody(const v1::Job& job) {
                                  {"group", job.spec().group()},
                                  {"model", job.spec().name()},
                                  {"target", job.spec().target()},
+                                 {"devices", nlohmann::ordered_json(job.spec().devices())},
                                  {"state", StateName(job.state())},
                                  {"error", job.error()},
                                  {"trials", job.progress().trials()},

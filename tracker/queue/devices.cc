@@ -22,6 +22,7 @@ constexpr int kDevicesPerAgentMax = 64;               // machines have eight GPU
 constexpr size_t kDeviceBytesMax = size_t{64} << 10;  // a device's description usually has some kilobytes
 // Health records of one agent's devices, former devices included, so that an agent may change its cards several times.
 constexpr size_t kHealthRecordsPerAgentMax = 256;
+constexpr absl::Duration kKnownPeriod = absl::Minutes(10);     // how exactly `last_seen` of a stored device is kept
 constexpr absl::Duration kAwayCheckPeriod = absl::Minutes(1);  // a minute is little against forget_after
 
 absl::Status ValidateDevice(const v1::DeviceState& device) {
@@ -110,10 +111,42 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
 
 void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now) {
   device.state = state;
+  RememberDevice(agent, state, now);
   const std::string name = NameOf(agent.id, state.device_id());
   if (!state.has_golden() || !RememberCheck(health_[name], agent.boot_id, state.golden())) return;
   ApplyCheck(HealthOf(name), state.golden(), now, options_);
   device.next_check_request = now + options_.cooling_check;
+}
+
+// Notes what is needed of a device that is away. Written seldom, because agents call every second.
+void DeviceRegistry::RememberDevice(const Agent& agent, const v1::DeviceState& state, absl::Time now) {
+  v1::KnownDevice known;
+  *known.mutable_state() = state;
+  known.mutable_state()->clear_golden();
+  known.set_agent_version(agent.version);
+  const std::string name = NameOf(agent.id, state.device_id());
+  v1::HealthRecord& record = health_[name];
+  // The self-test's numbers differ each time.
+  v1::KnownDevice before = record.known();
+  const bool is_recent = now - FromProto(before.last_seen()) < kKnownPeriod;
+  before.clear_last_seen();
+  *before.mutable_state()->mutable_self_test() = known.state().self_test();
+  if (is_recent && before.SerializeAsString() == known.SerializeAsString()) return;
+  *known.mutable_last_seen() = ToProto(now);
+  *HealthOf(name).mutable_known() = std::move(known);
+}
+
+void DeviceRegistry::RestoreHealth(const std::string& name, v1::HealthRecord health) {
+  health.clear_cooling_since();
+  if (health.has_known()) {
+    const size_t slash = name.find('/');  // an agent id contains no slash
+    Agent& agent = agents_[name.substr(0, slash)];
+    agent.id = name.substr(0, slash);
+    agent.version = health.known().agent_version();
+    agent.last_seen = std::max(agent.last_seen, FromProto(health.known().last_seen()));
+    agent.devices[name.substr(slash + 1)].state = health.known().state();
+  }
+  health_[name] = std::move(health);
 }
 
 bool DeviceRegistry::IsPresent(const std::string& name) const {
@@ -178,7 +211,9 @@ v1::HealthRecord& DeviceRegistry::HealthOf(const std::string& name) {
 
 bool DeviceRegistry::IsFirstClaim(const v1::SynchronizeRequest& request) const {
   const auto known = agents_.find(request.agent_id());
-  if (known == agents_.end() || known->second.boot_id == request.boot_id() || IsSuperseded(request)) return false;
+  if (known == agents_.end() || known->second.boot_id.empty())
+    return false;  // no process of it has called this tracker
+  if (known->second.boot_id == request.boot_id() || IsSuperseded(request)) return false;
   const Agent& agent = known->second;
   return agent.claimant != request.boot_id() || agent.claimed_epoch != request.epoch();
 }
@@ -268,7 +303,9 @@ std::string DeviceRegistry::SandboxShortfall(const v1::Sandbox& sandbox) const {
 }
 
 std::string DeviceRegistry::Problem(const Agent& agent, const Device& device, absl::Time now) const {
-  if (!device.state.self_test().passed()) return fmt::format("self-test failed: {}", device.state.self_test().reason());
+  const v1::SelfTest& test = device.state.self_test();
+  if (test.pending()) return fmt::format("its self-test waits: {}", test.reason());
+  if (!test.passed()) return fmt::format("self-test failed: {}", test.reason());
   if (const std::string lack = SandboxShortfall(device.state.sandbox()); !lack.empty()) return lack;
   const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
   return HealthProblem(known == health_.end() ? v1::HealthRecord() : known->second,
@@ -297,6 +334,8 @@ bool DeviceRegistry::CanServe(const Agent& agent, const Device& device, absl::Ti
 }
 
 void DeviceRegistry::Expire(absl::Time now) {
+  // The clock may have been set back before this start of the tracker.
+  for (auto& [id, agent] : agents_) agent.last_seen = std::min(agent.last_seen, now);
   std::erase_if(agents_, [&](const auto& entry) {
     const Agent& agent = entry.second;
     const bool idle = std::all_of(agent.devices.begin(), agent.devices.end(),
@@ -341,6 +380,7 @@ void DeviceRegistry::DescribeHealth(const Agent& agent, const Device& device, ab
   if (known != health_.end()) {
     *proto.mutable_record() = known->second;
     proto.mutable_record()->clear_counted();
+    proto.mutable_record()->clear_known();
     const Baseline baseline = BaselineOf(known->second);
     proto.set_golden_baseline_seconds(baseline.median);
     proto.set_golden_baseline_mad_seconds(baseline.mad);

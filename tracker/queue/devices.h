@@ -113,12 +113,10 @@ class DeviceRegistry {
   // Health records that changed since the last call and must be stored, by "agent/device". An empty record must be
   // deleted from the store.
   std::map<std::string, v1::HealthRecord> TakeChangedHealth();
-  // Restores a stored record at start. A device that was cooling down gets its whole cooling time again, because the
-  // tracker does not know how long it was not running.
-  void RestoreHealth(const std::string& name, v1::HealthRecord health) {
-    health.clear_cooling_since();
-    health_[name] = std::move(health);
-  }
+  // Restores a stored record at start, and the device as it was known, which is offline until its agent calls. A device
+  // that was cooling down gets its whole cooling time again, because the tracker does not know how long it was not
+  // running.
+  void RestoreHealth(const std::string& name, v1::HealthRecord health);
 
   std::vector<v1::Device> List(const v1::ListDevicesRequest& request, absl::Time now) const;
 
@@ -132,6 +130,7 @@ class DeviceRegistry {
   void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
   v1::HealthRecord& HealthOf(const std::string& name);  // marks the record as changed
   void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now);
+  void RememberDevice(const Agent& agent, const v1::DeviceState& state, absl::Time now);
   bool IsPresent(const std::string& name) const;
   void ForgetFormerDevices(const Agent& agent);
   void ForgetAway(absl::Time now);

@@ -180,6 +180,7 @@ void ExcludeStallFromCooling(v1::HealthRecord& health, absl::Duration stall, abs
 void ResetHealth(v1::HealthRecord& health) {
   v1::HealthRecord released;
   *released.mutable_counted() = health.counted();
+  if (health.has_known()) *released.mutable_known() = health.known();
   health = std::move(released);
 }
 

@@ -20,6 +20,7 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kEventsKeptMax = 256;
+constexpr absl::Duration kTunerCallsWithin = absl::Seconds(60);  // a free tuner asks for a job every 20 seconds
 constexpr size_t kEventsBytesMax = size_t{8} << 20;  // per job; one report of a large model has some 100 KiB
 constexpr size_t kEventsKeptAfterEnd = 4;            // per job
 constexpr size_t kSpecBytesMax = size_t{8} << 20;    // a thousand workloads of some kilobytes
@@ -290,6 +291,7 @@ void JobQueue::RemoveTuner(const std::string& tuner_id, const std::string& boot_
 std::optional<JobQueue::Grant> JobQueue::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
                                                const UseByUser& used) {
   if (left_.count({tuner_id, boot_id}) > 0) return std::nullopt;
+  tuner_asked_ = now;
   EndLeasesOf(tuner_id, boot_id, now);
   const Entry* first = First(RunningByUser(), used);
   if (first == nullptr) return std::nullopt;
@@ -303,6 +305,10 @@ std::optional<JobQueue::Grant> JobQueue::Lease(const std::string& tuner_id, cons
   if (!entry.job.has_started()) *entry.job.mutable_started() = Stamp(now);
   SetState(entry, v1::JOB_STATE_RUNNING, now);
   return Grant{LeaseOf(entry), &entry.job};
+}
+
+bool JobQueue::HasTuner(absl::Time now) const {
+  return now - tuner_asked_ < kTunerCallsWithin || !InState(v1::JOB_STATE_RUNNING).empty();
 }
 
 void JobQueue::SetBlocked(const std::string& job_id, const std::string& why, absl::Time now) {

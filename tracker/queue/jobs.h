@@ -108,6 +108,8 @@ class JobQueue {
   bool HasEvents(const std::string& job_id, int64_t after) const;
   int open() const;
   bool waiting() const;  // whether some job waits only for a tuner
+  // Whether a tuner holds a job, or asked for one not long ago.
+  bool HasTuner(absl::Time now) const;
   std::vector<const v1::Job*> InState(v1::JobState state) const;
 
   // Ids of jobs whose lease ended since the last call: their batches must be dropped.
@@ -181,6 +183,7 @@ class JobQueue {
   const DrawId draw_id_;
   int64_t next_number_ = 0;
   uint64_t next_epoch_ = 0;
+  absl::Time tuner_asked_ = absl::InfinitePast();  // when a tuner last asked for a job
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
   std::map<std::pair<std::string, std::string>, absl::Time>

@@ -76,7 +76,12 @@ std::string Describe(const v1::Requirements& requirements) {
   if (!requirements.target().empty()) parts.push_back(fmt::format("target '{}'", requirements.target()));
   if (!requirements.architecture().empty())
     parts.push_back(fmt::format("architecture {}", requirements.architecture()));
-  for (const std::string& feature : requirements.cpu_features()) parts.push_back(fmt::format("feature {}", feature));
+  constexpr int kListed = 3;
+  if (requirements.cpu_features_size() > kListed) {
+    parts.push_back(fmt::format("{} CPU features", requirements.cpu_features_size()));
+  } else {
+    for (const std::string& feature : requirements.cpu_features()) parts.push_back(fmt::format("feature {}", feature));
+  }
   for (const auto& [name, value] : requirements.labels()) parts.push_back("label " + LabelText(name, value));
   if (!requirements.fingerprint_digest().empty()) {
     parts.push_back(fmt::format("fingerprint {}", requirements.fingerprint_digest().substr(0, 12)));

@@ -30,13 +30,13 @@ bool MatchesWords(std::string_view words, const std::string& agent_id, const v1:
 
 // Whether the agent's device fulfils every condition.
 bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device);
-// Job.waiting_for is "a device for CONDITIONS" if no device fulfils the job's conditions (Describe), and "a device for
-// CONDITIONS; DEVICE is REASON" if a device fulfils them but gets no work. These are its first words and the separator
-// before DEVICE.
-inline constexpr std::string_view kNoDevicePrefix = "a device for ", kNoWorkSeparator = "; ";
+// Job.waiting_for is "a device for CONDITIONS" if no device fulfils the job's conditions (Describe), and "DEVICE, which
+// is REASON; wanted: CONDITIONS" if a device fulfils them but gets no work. These are the first words of the first
+// form.
+inline constexpr std::string_view kNoDevicePrefix = "a device for ";
 // kInvalidArgument: the conditions are too long. The limits are far above a list of a lab's boards and CPU features.
 absl::Status CheckRequirements(const v1::Requirements& requirements);
-// The conditions in words: "board or rpi4, feature avx2".
+// The conditions in words: "board or rpi4, feature avx2". More than three CPU features are counted, not listed.
 std::string Describe(const v1::Requirements& requirements);
 
 }  // namespace hone::tracker

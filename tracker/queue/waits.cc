@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for what, in words, and what follows: no tuner is held by a job whose device is not there.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -46,13 +48,36 @@ std::string TooFewThreads(v1::Requirements requirements, const std::map<std::str
   return nearest.empty() ? "" : fmt::format(" ({0} has {1}; for it, submit with --threads {1})", nearest, threads);
 }
 
+// A hint for conditions that fail only by CPU features: the features that the nearest device lacks, with its name. ""
+// where there is none.
+std::string LackingFeatures(v1::Requirements requirements, const std::map<std::string, Agent>& agents) {
+  const auto wanted = requirements.cpu_features();
+  requirements.clear_cpu_features();
+  std::vector<std::string> fewest;
+  std::string nearest;
+  for (const auto& [agent_id, agent] : agents) {
+    for (const auto& [id, device] : agent.devices) {
+      if (!Matches(requirements, agent_id, device.state)) continue;
+      std::vector<std::string> lacking;
+      const auto& has = device.state.fingerprint().cpu_features();
+      std::ranges::copy_if(wanted, std::back_inserter(lacking),
+                           [&](const std::string& feature) { return std::ranges::find(has, feature) == has.end(); });
+      if (lacking.empty() || (!nearest.empty() && lacking.size() >= fewest.size())) continue;
+      nearest = NameOf(agent_id, id);
+      fewest = std::move(lacking);
+    }
+  }
+  return nearest.empty() ? "" : fmt::format(" ({} lacks {})", nearest, fmt::join(fewest, ", "));
+}
+
 }  // namespace
 
 JobQueue::UseByUser Farm::UseByUser() const {
   return [this](const std::string& user) { return batches_.fair_share().UsedBy(user); };
 }
 
-// "" when a usable device fulfils the conditions; else the missing device, and why those that fulfil them get no work.
+// "" when a usable device fulfils the conditions. Else the device that fulfils them but gets no work, with the reason,
+// or what no device fulfils (matches.h).
 std::string Farm::DescribeAbsence(const v1::Requirements& requirements, absl::Time now) const {
   std::string problem;
   for (const auto& [agent_id, agent] : devices_.agents()) {
@@ -60,16 +85,16 @@ std::string Farm::DescribeAbsence(const v1::Requirements& requirements, absl::Ti
       if (!Matches(requirements, agent_id, device.state)) continue;
       if (devices_.CanServe(agent, device, now)) return "";
       const std::string health = devices_.Problem(agent, device, now);
-      problem = fmt::format("{} is {}", NameOf(agent_id, id),
+      problem = fmt::format("{}, which is {}", NameOf(agent_id, id),
                             !devices_.IsOnline(agent, now) ? "offline"
                             : devices_.drained(agent_id)   ? "drained"
                             : agent.leaving                ? "shutting down"
                                                            : fmt::format("unhealthy: {}", health));
     }
   }
-  return fmt::format(
-      "{}{}{}", kNoDevicePrefix, Describe(requirements),
-      problem.empty() ? TooFewThreads(requirements, devices_.agents()) : std::string(kNoWorkSeparator) + problem);
+  if (!problem.empty()) return fmt::format("{}; wanted: {}", problem, Describe(requirements));
+  return fmt::format("{}{}{}{}", kNoDevicePrefix, Describe(requirements),
+                     TooFewThreads(requirements, devices_.agents()), LackingFeatures(requirements, devices_.agents()));
 }
 
 // The conditions of a queued batch of the running job that no usable device fulfils; null: every batch has a device.
@@ -93,6 +118,7 @@ std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& pl
   if (job.state() == v1::JOB_STATE_QUEUED) {
     const std::string& blocked = jobs_.blocked(job.id());
     if (!blocked.empty()) return blocked;
+    if (!jobs_.HasTuner(now)) return "a tuner, and none is connected: start hone-tuner";
     const int before = place(job.id());
     return before == 0 ? "a tuner" : fmt::format("a tuner; {} other{} first", before, before == 1 ? " goes" : "s go");
   }

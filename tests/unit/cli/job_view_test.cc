@@ -13,6 +13,7 @@
 
 #include "cli/job_text.h"
 #include "cli/output.h"
+#include "cli/quantity_text.h"
 
 namespace hone::cli {
 namespace {
@@ -302,6 +303,13 @@ TEST(LatencyTest, HasThreeDigitsAndAUnit) {
   EXPECT_EQ(Latency(0.01234), "12.3 ms");
   EXPECT_EQ(Latency(2.5), "2.50 s");
   EXPECT_EQ(Latency(1234), "1234 s");
+  EXPECT_EQ(BytesText(0), "0 bytes");
+  EXPECT_EQ(BytesText(999), "999 bytes");
+  EXPECT_EQ(BytesText(1000), "1.0 kB");
+  EXPECT_EQ(BytesText(999'949), "999.9 kB");
+  EXPECT_EQ(BytesText(999'950), "1.0 MB");
+  EXPECT_EQ(BytesText(24'020'000), "24.0 MB");
+  EXPECT_EQ(BytesText(2.5e12), "2500.0 GB");
 }
 
 TEST(ClockTest, HasHoursWhereThereAreSome) {

@@ -218,6 +218,22 @@ v1::Device DeviceOf(const std::string& agent, const std::string& kind, const std
   return device;
 }
 
+TEST_F(ModelOptionsTest, AnInputThatOnlyOneModelHasIsOfThatModel) {
+  graph::GraphBuilder b;
+  b.Input("z", graph::Dims({graph::Dim("n"), 4})).Node("Exp", {"z"}, {"y"}).Output("y");
+  Write("other.onnx", b.Model());
+  ModelOptions options;
+  options.models = {File("tile.onnx"), File("other.onnx")};
+  options.bindings = {"repeats=1,4"};
+  options.shapes = {"z=2,4"};
+  const auto specs = MakeJobSpecs(options, search_, *PartsOf(options, search_, {}));
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  EXPECT_EQ(specs->size(), 2u);
+  options.shapes.push_back("w=3");
+  EXPECT_THAT(std::string(MakeJobSpecs(options, search_, *PartsOf(options, search_, {})).status().message()),
+              HasSubstr("no input 'w'"));
+}
+
 TEST_F(ModelOptionsTest, OneJobForEachKindOfDevice) {
   const std::string small = "arm64 -mcpu=cortex-a72 -threads=4", large = "x86_64 -mcpu=znver4 -threads=2";
   const std::vector<v1::Device> known = {DeviceOf("pi1", "pi", small), DeviceOf("pi2", "pi", small),

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
@@ -19,6 +21,7 @@
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/random_values.h"
+#include "cli/record_source.h"
 #include "cli/timed_runs.h"
 #include "cli/tracker_options.h"
 #include "compiler/graph/plan.h"
@@ -177,13 +180,32 @@ TEST(LockFileTest, DeepListsAreDamage) {
   }
 }
 
+// The tracker that a command takes which has --tracker and --records, run with `line` while HONE_TRACKER is `variable`.
+std::string TrackerOf(const std::string& line, const char* variable) {
+  setenv("HONE_TRACKER", variable, 1);
+  RecordSourceOptions source;
+  CLI::App app;
+  CLI::App* command = app.add_subcommand("x");
+  source.AddTo(command);
+  app.parse(line);
+  unsetenv("HONE_TRACKER");
+  return source.tracker.address;
+}
+
+TEST(TrackerOptionsTest, TheVariableNamesTheTrackerUnlessTheCommandLineNamesAPlace) {
+  EXPECT_EQ(TrackerOf("x", "unix:/v"), "unix:/v");
+  EXPECT_EQ(TrackerOf("x --tracker h:1", "unix:/v"), "h:1");
+  EXPECT_EQ(TrackerOf("x --records r.db", "unix:/v"), "");
+  EXPECT_EQ(TrackerOf("x", ""), "");
+}
+
 TEST(TrackerOptionsTest, ExpiredCertificateIsAnErrorAndExpiringOneAWarning) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto options_of = [&](const std::string& name, int days_left) {
     const absl::Time issued = absl::Now() - absl::Hours(24 * (365 - days_left));
     const auto farm = pki::Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
     EXPECT_TRUE(pki::IssueIdentity(farm, folder / name, {Role::kClient, name}, "localhost:1", issued).ok());
-    return TrackerOptions{.address = "localhost:1", .identity = folder / name, .required = true};
+    return TrackerOptions{.address = "localhost:1", .identity = folder / name};
   };
   const absl::Status ended = options_of("old", -1).Connect().status();
   EXPECT_THAT(std::string(ended.message()), ::testing::HasSubstr("hone join"));

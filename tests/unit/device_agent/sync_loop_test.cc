@@ -358,6 +358,33 @@ TEST(SyncLoopGoldenTest, ADeviceJoinsWithItsGoldenKernelMeasured) {
   EXPECT_EQ(tracker.last_.devices(0).golden().number(), 1u);
 }
 
+// The host lock is held: the device is known to the tracker with the reason, is tested as soon as it can be, and only
+// then measures the golden kernel.
+TEST(SyncLoopGoldenTest, ADeviceWhoseSelfTestWaitsJoinsAtOnce) {
+  PretendedTracker tracker;
+  PretendedDevice device("one");
+  ServedDevice served = device.WithGolden(true);
+  served.state.mutable_self_test()->set_pending(true);
+  served.state.mutable_self_test()->set_reason("the lock is held");
+  std::atomic<bool> is_free = false;
+  served.check.run = [&, waiting = served.state.self_test()] {
+    v1::SelfTest passed;
+    passed.set_passed(true);
+    return is_free ? passed : waiting;
+  };
+  const OneDevice loop(tracker, std::move(served), std::nullopt, "boot");
+  ASSERT_TRUE(tracker.Eventually([&] { return tracker.last_.sequence() >= 3; })) << "calls must not wait for the lock";
+  {
+    const std::lock_guard lock(tracker.mutex_);
+    EXPECT_EQ(tracker.last_.devices(0).self_test().reason(), "the lock is held");
+    EXPECT_EQ(device.goldens_, 0);
+  }
+  is_free = true;
+  ASSERT_TRUE(tracker.Eventually([&] { return tracker.last_.devices(0).golden().passed(); }));
+  const std::lock_guard lock(tracker.mutex_);
+  EXPECT_TRUE(tracker.last_.devices(0).self_test().passed());
+}
+
 TEST(SyncLoopGoldenTest, GoldenCheckDistinguishesBatchFromDeviceFailure) {
   for (const bool right : {true, false}) {
     PretendedTracker tracker;

@@ -45,8 +45,9 @@ class FailureTest : public FarmFixture {
     for (auto& [name, health] : restarted.TakeChangedHealth()) stored_[name] = std::move(health);
     return answer;
   }
-  v1::Device DeviceOfAgent(const std::string& id) {
-    for (const v1::Device& device : farm_.ListDevices(v1::ListDevicesRequest(), now_)) {
+  v1::Device DeviceOfAgent(const std::string& id) { return DeviceOfAgent(farm_, id); }
+  v1::Device DeviceOfAgent(Farm& farm, const std::string& id) {
+    for (const v1::Device& device : farm.ListDevices(v1::ListDevicesRequest(), now_)) {
       if (device.agent_id() == id) return device;
     }
     ADD_FAILURE() << "no agent " << id;
@@ -216,12 +217,13 @@ TEST_F(FailureTest, ADeviceWithoutTheRequiredSandboxGetsNoWork) {
               HasSubstr("its sandbox level is filter, but the farm requires wall; missing layers: files "
                         "(namespaces are forbidden); docs/SANDBOX.md"));
   EXPECT_THAT(devices[1].health_reason(), HasSubstr("its sandbox level is not known"));
-  EXPECT_THAT(farm.GetJob(job, now_)->waiting_for(), HasSubstr("open/cpu is unhealthy: its sandbox level is filter"));
+  EXPECT_THAT(farm.GetJob(job, now_)->waiting_for(),
+              HasSubstr("open/cpu, which is unhealthy: its sandbox level is filter"));
   sandbox.set_level(v1::SANDBOX_LEVEL_WALL);
   ASSERT_TRUE(open.Sync(farm, now_).ok());
   farm.Tick(now_);
   EXPECT_EQ(farm.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_GOOD);
-  EXPECT_EQ(farm.GetJob(job, now_)->waiting_for(), "a tuner");
+  EXPECT_EQ(farm.GetJob(job, now_)->waiting_for(), "a tuner, and none is connected: start hone-tuner");
 }
 
 TEST_F(FailureTest, AFailureOfTheDeviceDoesNotFailTheBatch) {
@@ -314,9 +316,9 @@ TEST_F(FailureTest, QuarantineEndsByHandAndOutlivesTheTracker) {
   Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
   restarted.Restore({}, {}, farm_.TakeChangedHealth());
   ASSERT_TRUE(FakeAgent("hole", "1").Sync(restarted, now_).ok());
-  EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_QUARANTINED);
+  EXPECT_EQ(DeviceOfAgent(restarted, "hole").health(), v1::DEVICE_HEALTH_QUARANTINED);
   restarted.Undrain("hole");
-  EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_GOOD);
+  EXPECT_EQ(DeviceOfAgent(restarted, "hole").health(), v1::DEVICE_HEALTH_GOOD);
   EXPECT_EQ(restarted.TakeChangedHealth().count("hole/cpu"), 1u) << "to be stored";
 }
 

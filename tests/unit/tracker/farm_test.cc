@@ -537,6 +537,9 @@ TEST_F(FarmTest, AnAgentIsToldWhyItsDeviceGetsNoWork) {
   agent.state.mutable_devices(0)->mutable_self_test()->set_passed(false);
   agent.state.mutable_devices(0)->mutable_self_test()->set_reason("clock is throttled");
   EXPECT_EQ(barred(), "self-test failed: clock is throttled");
+  agent.state.mutable_devices(0)->mutable_self_test()->set_pending(true);
+  agent.state.mutable_devices(0)->mutable_self_test()->set_reason("the lock is held");
+  EXPECT_EQ(barred(), "its self-test waits: the lock is held");
 }
 
 TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {

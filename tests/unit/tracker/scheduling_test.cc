@@ -142,6 +142,7 @@ TEST_F(SchedulingTest, AJobThatATunerFoundNoDeviceForWaitsForOne) {
   FakeAgent board("board", "1");
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   EXPECT_EQ(Lease("t"), "") << "it lacks the feature";
+  EXPECT_EQ(Job(id).waiting_for(), "a device for architecture x86_64, feature avx512f (board/cpu lacks avx512f)");
   board.state.mutable_devices(0)->mutable_fingerprint()->add_cpu_features("avx512f");
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   Pass(absl::Seconds(1), {&board});
@@ -158,7 +159,7 @@ TEST_F(SchedulingTest, AJobWhoseBoardGoesAwayIsTakenFromItsTunerAndStaysWithItsK
   Pass(absl::Seconds(40), {&board});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
   Pass(absl::Minutes(3));  // the board is lost, with its leases
-  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is offline"));
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu, which is offline; wanted: "));
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING) << "nobody else wants the tuner";
   FakeAgent hall = Board("hall", "hall");
   hall.state.mutable_devices(0)->mutable_fingerprint()->set_digest("h");
@@ -171,7 +172,7 @@ TEST_F(SchedulingTest, AJobWhoseBoardGoesAwayIsTakenFromItsTunerAndStaysWithItsK
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(Lease("t"), wants);
   EXPECT_EQ(Alive(id).status().code(), absl::StatusCode::kAborted);
-  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is offline"));
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu, which is offline; wanted: "));
   EXPECT_EQ(Job(id).progress().trials(), 7);
   EXPECT_EQ(Job(id).fruitless(), 0);
   FakeAgent other("other", "1");  // of another kind
@@ -194,7 +195,7 @@ TEST_F(SchedulingTest, AShortAbsenceChangesNothing) {
   board.state.set_leaving(true);
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   Pass(absl::Seconds(10));
-  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is shutting down"));
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu, which is shutting down"));
   board = FakeAgent("board", "2");
   Pass(absl::Seconds(30), {&board});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
@@ -542,7 +543,16 @@ TEST_F(SchedulingTest, AListForPeopleLeavesOutWhatIsForTuners) {
   EXPECT_EQ(last_.job().spec().workloads(0).text(), "w");
 }
 
+TEST_F(SchedulingTest, AJobWithoutATunerSaysSo) {
+  const std::string job = Submit("a", "ann");
+  EXPECT_EQ(Job(job).waiting_for(), "a tuner, and none is connected: start hone-tuner");
+  EXPECT_EQ(Lease("t/1"), job);
+  const std::string next = Submit("b", "ann");
+  EXPECT_EQ(Job(next).waiting_for(), "a tuner") << "one is connected, and holds the other";
+}
+
 TEST_F(SchedulingTest, AListForPeopleTakesNoRoomForWhatItLeavesOut) {
+  EXPECT_EQ(Lease("t/1"), "") << "a tuner is there";
   for (const char* name : {"a", "b", "c"}) {
     Submit(name, "ann", 0,
            [](v1::JobSpec& spec) { SetWorkload(*spec.mutable_workloads(0), std::string(1 << 20, 'x')); });

@@ -57,6 +57,23 @@ TEST(Transport, StatusIsConvertedBothWays) {
   EXPECT_TRUE(FromGrpc(ToGrpc(absl::OkStatus())).ok());
 }
 
+// The texts are those of gRPC 1.51.
+TEST(Transport, AConnectionThatCannotBeMadeIsToldInOurWords) {
+  const std::string all = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: ";
+  const auto told = [](const std::string& text) {
+    return std::string(FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, text)).message());
+  };
+  EXPECT_THAT(told(all + "Failed to connect to remote host: Connection refused"), HasSubstr("nothing listens there"));
+  EXPECT_THAT(told(all + "Peer name vm is not in peer certificate"), HasSubstr("--host of hone pki init"));
+  EXPECT_THAT(told(all + "Ssl handshake failed: SSL_ERROR_SSL: error:0A000086:SSL routines::certificate verify failed"),
+              HasSubstr("--identity DIR"));
+  EXPECT_THAT(told("DNS resolution failed for a.b:9: C-ares status is not ARES_SUCCESS: Domain name not found"),
+              HasSubstr("no host of that name"));
+  EXPECT_EQ(told("the tracker stops"), "the tracker stops");
+  EXPECT_THAT(std::string(FromGrpc(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded")).message()),
+              HasSubstr("in time"));
+}
+
 TEST(Transport, AnUnknownMethodHasAnErrorText) {
   EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, ""}).message()),
               HasSubstr("does not support this call"));
