@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <thread>
 #include <utility>
 
 #include "base/status.h"
@@ -103,6 +104,23 @@ absl::StatusOr<bool> HostLock::TryLock(Mode mode) {
   HONE_ASSIGN_OR_RETURN(const bool first_in_queue, LockFile(QueuePath(), LOCK_EX | LOCK_NB, queue_fd_));
   if (!first_in_queue) return false;
   absl::StatusOr<bool> locked = LockFile(path_, Operation(mode) | LOCK_NB, fd_);
+  flock(queue_fd_, LOCK_UN);
+  return locked;
+}
+
+absl::StatusOr<bool> HostLock::TryLockFor(Mode mode, std::chrono::milliseconds most) {
+  constexpr std::chrono::milliseconds kPause(10);
+  const auto end = std::chrono::steady_clock::now() + most;
+  const auto poll = [&](const std::string& path, int operation, int& fd) -> absl::StatusOr<bool> {
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(const bool locked, LockFile(path, operation | LOCK_NB, fd));
+      if (locked || std::chrono::steady_clock::now() >= end) return locked;
+      std::this_thread::sleep_for(kPause);
+    }
+  };
+  HONE_ASSIGN_OR_RETURN(const bool first_in_queue, poll(QueuePath(), LOCK_EX, queue_fd_));
+  if (!first_in_queue) return false;
+  absl::StatusOr<bool> locked = poll(path_, Operation(mode), fd_);
   flock(queue_fd_, LOCK_UN);
   return locked;
 }

@@ -10,6 +10,7 @@
 #ifndef HONE_BASE_HOST_LOCK_H_
 #define HONE_BASE_HOST_LOCK_H_
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,9 @@ class HostLock {
   absl::Status Lock(Mode mode);
   // As Lock, but returns false at once if Lock would block.
   absl::StatusOr<bool> TryLock(Mode mode);
+  // As Lock, but returns false if that takes longer than `most`. Later processes wait behind this one meanwhile, so an
+  // endless stream of shared holders keeps it from the lock only if one of them holds it for longer than `most`.
+  absl::StatusOr<bool> TryLockFor(Mode mode, std::chrono::milliseconds most);
   void Unlock();
 
  private:

@@ -40,11 +40,6 @@ inline absl::Status RecordsMissingError(const std::string& message) {
   return status;
 }
 
-// With --require, `status` as a RecordsMissingError if it says that there is no records file; else unchanged.
-inline absl::Status MissingIfNoFile(const absl::Status& status, bool require) {
-  return require && absl::IsNotFound(status) ? RecordsMissingError(std::string(status.message())) : status;
-}
-
 // Prints "hone: <message>" on standard error unless `status` is OK, and returns the exit code of the process.
 int FinishCommand(const absl::Status& status);
 

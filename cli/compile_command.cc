@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const CompileOption
   if (!options.devices.empty()) return RecordedForDevices(options);
   HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> given, options.model.TargetLists());
   absl::StatusOr<std::shared_ptr<const records::Source>> opened = options.source.OpenIfAny();
-  HONE_RETURN_IF_ERROR(MissingIfNoFile(opened.status(), options.require));
+  HONE_RETURN_IF_ERROR(options.source.MissingIfNoFile(opened.status(), options.require));
   const std::shared_ptr<const records::Source> source = *std::move(opened);
   std::vector<package::KernelOptions> targets;
   for (const std::vector<target::Target>& list : given) {
@@ -207,6 +207,16 @@ void ShowKernels(ProgressLine& line, std::vector<package::KernelOptions>& target
   }
 }
 
+// The targets of the programs that use no record for some kernel, for an error.
+std::string TargetsWithoutRecords(std::span<const package::ProgramSummary> programs) {
+  std::vector<std::string> targets;
+  for (const package::ProgramSummary& program : programs) {
+    const bool is_new = std::ranges::find(targets, program.target) == targets.end();
+    if (program.records_used < program.kernels && is_new) targets.push_back(program.target);
+  }
+  return fmt::format("{}", fmt::join(targets, ", "));
+}
+
 // With --require: the error for kernels without a record. Without it: a warning if records were named and none is used.
 absl::Status CheckRecordsUsed(const CompileOptions& options, std::span<const package::ProgramSummary> programs) {
   const package::ProgramSummary sum = Sum(programs);
@@ -214,14 +224,14 @@ absl::Status CheckRecordsUsed(const CompileOptions& options, std::span<const pac
   if (options.require) {
     if (sum.records_used == sum.kernels) return absl::OkStatus();
     return RecordsMissingError(fmt::format(
-        "{} of the {} kernels of {} have no record for {}, and nothing was written; `hone tune` measures them",
-        sum.kernels - sum.records_used, sum.kernels, model, programs.front().target));
+        "{} of the {} kernels of {} use no record for {}, and nothing was written; `hone tune` measures them",
+        sum.kernels - sum.records_used, sum.kernels, model, TargetsWithoutRecords(programs)));
   }
   if (!options.wants_records() || sum.records_used > 0 || sum.kernels == 0) return absl::OkStatus();
   PrintMessage(fmt::format(
       "warning: none of the records is for {} on {}: all {} kernels are untuned; `hone tune` measures them, "
       "and --require makes this an error\n",
-      model, programs.front().target, sum.kernels));
+      model, TargetsWithoutRecords(programs), sum.kernels));
   return absl::OkStatus();
 }
 

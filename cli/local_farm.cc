@@ -24,6 +24,7 @@
 namespace hone::cli {
 namespace {
 
+constexpr absl::Duration kSteadyRun = absl::Minutes(10);        // after it, earlier restarts do not count
 constexpr absl::Duration kQuickExitTimeMax = absl::Seconds(5);  // a child that exits sooner after its start cannot work
 constexpr int kQuickExitsMax = 2;                               // consecutive such exits that are tolerated
 
@@ -197,6 +198,7 @@ absl::Status LocalFarm::Check() {
     if (child.pid >= 0 && waitpid(child.pid, &status, WNOHANG) <= 0) continue;
     child.pid = -1;
     // A program that exits by itself right after its start, for example because a driver is missing, will do so again.
+    if (SteadyNow() - child.started > kSteadyRun) child.restarts = 0;
     const bool at_once = WIFEXITED(status) && SteadyNow() - child.started < kQuickExitTimeMax;
     child.at_once = at_once ? child.at_once + 1 : 0;
     if (++child.restarts > options_.restarts_max || child.at_once > kQuickExitsMax) {

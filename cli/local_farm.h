@@ -33,7 +33,7 @@ class LocalFarm {
         {};  // folder for jobs, unsent results, logs and the socket; empty = a temporary folder
     std::optional<int> http_port = {};  // the dashboard's port on 127.0.0.1; 0 = a free one; nullopt = no dashboard
     std::vector<std::string> notify_allowed = {};  // values for the tracker's --notify-allow
-    int restarts_max = 20;                         // the limit for each child
+    int restarts_max = 20;  // the limit for each child, of restarts without ten minutes between two of them
     const Interrupts* interrupts = nullptr;  // a signal ends the wait for the tracker; null = the wait ignores signals
   };
 

@@ -3,7 +3,6 @@
 #ifndef HONE_CLI_QUANTITY_TEXT_H_
 #define HONE_CLI_QUANTITY_TEXT_H_
 
-#include <cstdint>
 #include <string>
 
 namespace hone::cli {

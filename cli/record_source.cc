@@ -33,10 +33,17 @@ absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open
   return std::make_unique<TrackerRecords>(channel, known.address);
 }
 
+absl::Status RecordSourceOptions::MissingIfNoFile(const absl::Status& opened, bool require) const {
+  const bool no_file = absl::IsNotFound(opened) && !tracker.given();  // of a tracker: no certificate
+  return require && no_file ? RecordsMissingError(std::string(opened.message())) : opened;
+}
+
 absl::StatusOr<std::unique_ptr<hone::records::Store>> RecordSourceOptions::OpenFile(
     hone::records::OpenMode mode) const {
   if (tracker.given()) {
-    return UsageError("this command works on a records file; run it on the tracker's machine, with --records FILE");
+    return UsageError(
+        "this command works on a records file; name one with --records FILE, on the tracker's machine (a tracker was "
+        "given by --tracker or HONE_TRACKER)");
   }
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path path, File());
   return hone::storage::OpenRecords(path, mode);

@@ -34,6 +34,9 @@ struct RecordSourceOptions {
   // Opens a snapshot of the records, to look up schedules for a compilation. Null: no option was given and the user has
   // no records file, so the compilation uses default schedules. A file that was given must exist and be a records file.
   absl::StatusOr<std::unique_ptr<records::Source>> OpenIfAny() const;
+  // With --require, the status of Open or OpenIfAny as a RecordsMissingError (command.h) if it says that there is no
+  // records file; else unchanged.
+  absl::Status MissingIfNoFile(const absl::Status& opened, bool require) const;
   // Opens the file, for commands that work on files only. Usage error: a tracker was given.
   absl::StatusOr<std::unique_ptr<records::Store>> OpenFile(records::OpenMode mode) const;
   // The path of the file; empty if a tracker has the records.

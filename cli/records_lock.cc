@@ -208,7 +208,7 @@ absl::Status RunLock(const RecordsOptions& options) {
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<DevicePlace>> lists, options.PlaceLists(filter));
   const auto source = options.source.OpenIfAny();
-  HONE_RETURN_IF_ERROR(MissingIfNoFile(source.status(), options.require));
+  HONE_RETURN_IF_ERROR(options.source.MissingIfNoFile(source.status(), options.require));
   LockFile lock = {.compiler = kCompilerVersion,
                    .model = std::filesystem::path(options.model.models.front()).filename().string(),
                    .programs = {}};

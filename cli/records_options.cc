@@ -81,7 +81,7 @@ absl::StatusOr<records::Filter> RecordsOptions::ResolvedFilter() const {
 
 absl::StatusOr<std::unique_ptr<records::Source>> RecordsOptions::OpenToRead() const {
   absl::StatusOr<std::unique_ptr<records::Source>> opened = source.Open(records::OpenMode::kReadOnly);
-  if (!opened.ok()) return MissingIfNoFile(opened.status(), require);
+  if (!opened.ok()) return source.MissingIfNoFile(opened.status(), require);
   return opened;
 }
 

@@ -71,12 +71,16 @@ struct Options {
   int launcher_channel = -1, launcher_cancel = -1;
 };
 
+// How long a first self-test waits for the host lock at a time. Meanwhile the agent makes no call and heeds no signal.
+constexpr std::chrono::seconds kFirstTestWaitMax(2);
+
 // The test that waits until the host lock is free.
 v1::SelfTest PendingTest() {
   v1::SelfTest test;
   test.set_pending(true);
-  test.set_reason(fmt::format("another program measures or compiles on this machine; it holds the host lock {}",
-                              HostLock::DefaultPath()));
+  test.set_reason(
+      fmt::format("another program measures or compiles on the machine of the agent; it holds the host lock {}",
+                  HostLock::DefaultPath()));
   return test;
 }
 
@@ -95,8 +99,15 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest& last)
                  std::string(lock.status().message()));
     return test();
   }
-  const absl::StatusOr<bool> locked = lock->TryLock(HostLock::Mode::kExclusive);
-  return locked.ok() && *locked ? test() : last;
+  // Without a test the device gets no work, so this waits a moment where a later test does not.
+  const absl::StatusOr<bool> locked = last.pending() ? lock->TryLockFor(HostLock::Mode::kExclusive, kFirstTestWaitMax)
+                                                     : lock->TryLock(HostLock::Mode::kExclusive);
+  if (!locked.ok()) {
+    spdlog::warn("other programs may disturb the self-test of {}: {}", device.id(),
+                 std::string(locked.status().message()));
+    return test();
+  }
+  return *locked ? test() : last;
 }
 
 // The target for clients that ask for this device; "" if Hone generates no code for it.
@@ -314,9 +325,12 @@ absl::Status Run(Options options, const sigset_t& signals) {
                  device->state().threads(), options.tracker);
     served.push_back(device->Served());
   }
-  const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
+  const auto synchronize = [&](const v1::SynchronizeRequest& request,
+                               const std::stop_token& stop) -> absl::StatusOr<v1::SynchronizeResponse> {
     supervisor.ReportAlive();  // once in each iteration of the loop
-    return CallTracker(*link, request, stop);
+    absl::StatusOr<v1::SynchronizeResponse> response = CallTracker(*link, request, stop);
+    if (!response.ok()) return Annotate(response.status(), "tracker " + options.tracker);
+    return response;
   };
   std::optional<Outbox> outbox;
   if (!options.outbox.empty()) {

@@ -34,7 +34,7 @@ absl::Status InvalidToken(const std::string& id, const std::string& what) {
 
 absl::Status Revoked(const std::string& name) {
   return absl::UnauthenticatedError(fmt::format(
-      "the certificate of '{}' was revoked; remove its folder (the one of --identity) and join again with a "
+      "the certificate of '{}' was revoked; move its folder (the one of --identity) away, and join again with a "
       "token from an admin of the farm, or, if another authority signs the certificates, get a certificate "
       "with another name",
       name));

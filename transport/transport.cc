@@ -206,13 +206,16 @@ std::string ConnectionProblem(const std::string& text) {
        "its certificate is for other names of that host; use a name with which the "
        "farm was made (--tracker and --host of hone pki init)"},
       {"certificate verify failed",
-       "its certificate is not of the farm that this identity belongs to; give the tracker of that farm, or the "
-       "identity of this one with --identity DIR"},
+       "its certificate cannot be verified: it is of another farm than this identity, or has expired, or a clock is "
+       "wrong; give the tracker of the farm, or the identity of this one with --identity DIR"},
       {"No route to host", "there is no route to that host; check the address and the network"},
       {"Network is unreachable", "the network of that host cannot be reached; check the address and the network"},
   };
+  // Other texts are the tracker's own, which may tell of a file that does not exist.
+  const bool is_grpcs =
+      text.starts_with("failed to connect to all addresses") || text.starts_with("DNS resolution failed");
   for (const Known& known : kKnown) {
-    if (text.find(known.part) != std::string::npos) return known.meaning;
+    if (is_grpcs && text.find(known.part) != std::string::npos) return known.meaning;
   }
   return text;
 }

@@ -57,7 +57,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const
 void ConfigureServer(grpc::ServerBuilder& builder);
 
 grpc::Status ToGrpc(const absl::Status& status);
-// With a text that says what to do where gRPC's own is about its parts: for connections that cannot be made.
+// Replaces gRPC's text for a connection that cannot be made by one that says what to do.
 absl::Status FromGrpc(const grpc::Status& status);
 
 }  // namespace hone

@@ -27,7 +27,7 @@ struct Axis {
   Size extent;
 };
 
-// All reductions but kOrder fold: they combine values two at a time, in any order.
+// kNone is no reduction. kSum to kMin fold: they combine values two at a time, in any order.
 //
 // kOrder sorts. Its values are pairs in an i64: a key, which is the signed high half, and anything in the low half. The
 // element at place p of the last axis is the p-th pair of the only reduce axis, in ascending order of the keys; pairs

@@ -110,16 +110,16 @@ bool Contains(const ir::Expr& e, const ir::Expr& part) {
   return found;
 }
 
-// Whether the expression is nowhere less for a larger value of the part, which it contains or not.
-bool Grows(const ir::Expr& e, const ir::Expr& part) {
+// Whether the expression never decreases when the part increases. True if it does not contain the part.
+bool IsNonDecreasingIn(const ir::Expr& e, const ir::Expr& part) {
   if (ir::Equal(e, part) || !Contains(e, part)) return true;
   const ir::Binary* b = e.As<ir::Binary>();
-  if (b == nullptr || !Grows(b->a, part)) return false;
+  if (b == nullptr || !IsNonDecreasingIn(b->a, part)) return false;
   switch (b->op) {
     case ir::BinaryOp::kAdd:
     case ir::BinaryOp::kMin:
     case ir::BinaryOp::kMax:
-      return Grows(b->b, part);
+      return IsNonDecreasingIn(b->b, part);
     case ir::BinaryOp::kSub:
       return !Contains(b->b, part);
     case ir::BinaryOp::kMul:
@@ -140,8 +140,10 @@ ir::Stmt MaskTail(const ir::Stmt& s, const Minimum& m, const ir::Ranges& ranges)
   ir::Expr full;
   ir::Ranges inside = ranges;
   if (loop != nullptr) {
-    full = Grows(loop->extent, m.expr) ? ir::Simplify(Replace(loop->extent, m.expr, ir::Expr(m.full)), ranges)
-                                       : ir::Expr(ir::BoundsOf(loop->extent, ranges).high);
+    // If the extent may decrease, its full length is its upper bound.
+    full = IsNonDecreasingIn(loop->extent, m.expr)
+               ? ir::Simplify(Replace(loop->extent, m.expr, ir::Expr(m.full)), ranges)
+               : ir::Expr(ir::BoundsOf(loop->extent, ranges).high);
     inside[loop->var] = {0, ir::BoundsOf(full, ranges).high - 1};
   }
   if (loop == nullptr || !IsWrittenOut(loop->kind) || !Contains(loop->extent, m.expr)) {

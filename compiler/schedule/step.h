@@ -36,11 +36,14 @@ enum class Tail : uint8_t {
   kShift,
   // The tail is a second copy of the code with its own constant extent. No wasted work; twice the code.
   kPeel,
-  // Only for an open extent, which may be less than the factor; the factor is at most 64. What is left behind the full
+  // Only for loops over output elements with an open extent, which may be less than the factor, of at most
+  // kFittedTileMax. What is left behind the full
   // tiles is one tile of up to half of the factor, or two that share it evenly. The code has a copy for each length.
   // Little wasted work, no conditions inside, several times the code.
   kFit,
 };
+
+inline constexpr int64_t kFittedTileMax = 64;  // the longest tile with Tail::kFit
 
 // Splits the loop into an outer loop and an inner one of `factor` iterations, or of the loop's extent if that is less.
 struct Split {

@@ -61,7 +61,8 @@ absl::StatusOr<SplitLoops> Sketch::SplitFitted(const std::string& loop, int64_t 
   const schedule::Nest* nest = state.FindLoop(loop, &position);
   const bool open = nest != nullptr && state.IsOpen(nest->loops[position].extent);
   const std::optional<ir::Size> size = open ? state.IterationsOf(nest->loops[position]) : std::nullopt;
-  const bool few = open && (!size.has_value() || size->min() < kFewTiles * factor);
+  const bool few =
+      open && factor <= schedule::kFittedTileMax && (!size.has_value() || size->min() < kFewTiles * factor);
   if (!few || factor == 1) return Split(loop, factor, schedule::Tail::kShift);
   HONE_RETURN_IF_ERROR(Do(schedule::Split{loop, factor, schedule::Tail::kFit}));
   return SplitLoops{loop + "o", loop + "i"};

@@ -153,8 +153,9 @@ enum class ActionOp : uint32_t {
   kSwap = 8,        // tensors a and b, intermediates of one size, exchange their memory
   kRequire = 9,     // the run fails unless value number a, the difference of two dimensions, is 0; b: a tensor to name
 };
-// What a run does before call number `call`, after the actions before it in the table. Tensors are in the home of the
-// CPUs. A jump leads to an action, and so to its call. Fields that an operation does not use are 0.
+// What a run does before call number `call`, after the actions before it in the table. Tensors may be in any
+// home; those of kSwap are in one. A jump leads to an action, and so to its call. Fields that an operation does not use
+// are 0.
 struct ActionEntry {
   ActionOp op;
   uint32_t call;  // at most the number of calls

@@ -13,6 +13,7 @@ from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint8, c_uin
 
 K_DL_CPU = 1
 BUFFER_ALIGNMENT = 64  # of bound memory, in bytes
+MAX_THREADS = 4096
 
 
 class DLDevice(ctypes.Structure):
@@ -53,7 +54,8 @@ LOAD_ALLOW_ONNX_RUNTIME = 2
 _MODEL = c_void_p
 _INDEX = c_size_t
 _STATUS = c_int32
-# Name: result and parameters. Calls that take long release the GIL; the others are too short for that to pay.
+# Name: result and parameters. Calls that take long release the GIL. The others are short, except that the first binding of
+# another shape may load another program of the package.
 _LONG = {
     "hone_load": (_STATUS, [c_char_p, POINTER(HoneLoadOptions), POINTER(_MODEL)]),
     "hone_free": (None, [_MODEL]),

@@ -17,7 +17,7 @@ from ._abi import BUFFER_ALIGNMENT, K_DL_CPU, DLDataType, DLTensor, HonePort
 from ._errors import InvalidArgumentError
 
 _KINDS = {0: "i", 1: "u", 2: "f", 6: "b"}  # DLPack's codes; the letters are NumPy's
-# Kernels may read, and ignore, so many bytes around an input. They are slow if no page is mapped there.
+# Unused bytes on both sides of an array, so that a kernel's loads around it, which may reach 256 KiB, begin on mapped pages.
 _MARGIN = 4096
 _SMALL_BYTES = 1 << 16
 
@@ -37,7 +37,7 @@ def address(array: np.ndarray) -> int:
 def empty(shape: tuple[int, ...], dtype: np.dtype | str) -> np.ndarray:
     """A new array, not initialized, on memory that the runtime can bind: compact, and aligned to 64 bytes.
 
-    shape: the extents, the outermost first. dtype: of the elements. The array owns its memory.
+    shape: the extents, the outermost first. dtype: of the elements. The array keeps its memory alive.
     """
     dtype = np.dtype(dtype)
     memory = np.empty(math.prod(shape) * dtype.itemsize + BUFFER_ALIGNMENT + 2 * _MARGIN, np.uint8)
@@ -67,13 +67,13 @@ class Slot:
 
     def bind_array(self, array: np.ndarray) -> None:
         """Binds the memory of a compact and aligned array. Raises the runtime's errors."""
-        self.own = None
         self._bind(address(array), array.shape, array)
 
     def bind_capsule(self, capsule: Any, owner: Any) -> None:
         """Binds the memory of a capsule of the DLPack protocol. Raises the runtime's errors."""
+        self.own = None  # before the memory changes, as in the others: a call that is interrupted binds again
         self.bind(_capsule_pointer(capsule, b"dltensor"))
-        self.own, self._keeps = None, (owner, capsule)
+        self._keeps = (owner, capsule)
 
     def bind_own(self, shape: tuple[int, ...]) -> np.ndarray:
         """Binds the slot's array with that shape, and returns it."""
@@ -84,12 +84,14 @@ class Slot:
 
     def unbind(self) -> None:
         """Gives the port the model's own memory again, which has the default value of an input."""
+        self.own = None
         self.bind(None)
-        self.own = self._keeps = None
+        self._keeps = None
 
     def _bind(self, at: int, shape: tuple[int, ...], keeps: Any) -> None:
         if len(shape) != self._tensor.ndim:
             raise InvalidArgumentError(f"shape {list(shape)} has not {self._tensor.ndim} dimensions, as the model wants")
+        self.own = None
         self._tensor.data = at
         self._extents[:len(shape)] = shape
         self.bind(self._pointer)

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import json
 import math
+import operator
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -53,6 +54,8 @@ class Session:
 
     Threads: any thread may call any method; calls wait for each other, and the GIL is released while the model runs.
     Several sessions run at the same time, also of one package.
+
+    Memory: a session keeps the large inputs and outputs of its last call alive until the next call or `close`.
     """
 
     def __init__(self, package: str | os.PathLike[str], *, threads: int = 0, trust_constants: bool = False,
@@ -65,9 +68,12 @@ class Session:
         Raises DeviceError (the file), BadPackageError, IncompatibleError, OutOfMemoryError, InvalidArgumentError.
         """
         flags = trust_constants * _abi.LOAD_TRUST_CONSTANTS | allow_onnx_runtime * _abi.LOAD_ALLOW_ONNX_RUNTIME
-        options = HoneLoadOptions(ctypes.sizeof(HoneLoadOptions), threads, flags)
+        options = HoneLoadOptions(ctypes.sizeof(HoneLoadOptions), _thread_count(threads), flags)
         model = ctypes.c_void_p()
-        check(library.hone_load(os.fsencode(package), ctypes.byref(options), ctypes.byref(model)))
+        path = os.fsencode(package)
+        if b"\0" in path:
+            raise InvalidArgumentError("the path of the package has a zero byte")
+        check(library.hone_load(path, ctypes.byref(options), ctypes.byref(model)))
         self._model: int | None = model.value
         self._lock = threading.Lock()
         inputs = [self._port(library.hone_input, i) for i in range(library.hone_input_count(model))]
@@ -97,25 +103,30 @@ class Session:
     @property
     def target(self) -> str:
         """The target of the program that runs, such as "x86_64 -mcpu=znver4 -threads=2"."""
-        return library.hone_target(self._open()).decode()
+        with self._lock:
+            return library.hone_target(self._open()).decode()
 
     @property
     def passed_over(self) -> list[str]:
         """Why the programs that stand before it in the package cannot run here, a line for each."""
-        return library.hone_passed_over(self._open()).decode().splitlines()
+        with self._lock:
+            return library.hone_passed_over(self._open()).decode().splitlines()
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The package's description: model, targets, kernels and schedules."""
-        return json.loads(library.hone_metadata(self._open(), None))
+        with self._lock:
+            return json.loads(library.hone_metadata(self._open(), None))
 
     @property
     def threads(self) -> int:
         """How many threads compute. Assign to change it; 0 means one for each core of the fastest kind."""
-        return library.hone_threads(self._open())
+        with self._lock:
+            return library.hone_threads(self._open())
 
     @threads.setter
     def threads(self, number: int) -> None:
+        number = _thread_count(number)
         with self._lock:
             check(library.hone_set_threads(self._open(), number))
 
@@ -124,33 +135,25 @@ class Session:
 
         inputs, named: the arrays by name; each has its port's type and shape, or a shape in its range. An array of NumPy
         and anything with ``__dlpack__`` is read where it is if its memory is compact and starts on a multiple of 64
-        bytes, as that of ``hone_runtime.empty`` does; else it is copied. Inputs of at most 64 KiB are always copied,
-        which takes less time. Numbers and lists become arrays. An input with a default value may be missing. Outputs of
-        more than 64 KiB are written into the new arrays.
+        bytes, as that of ``hone_runtime.empty`` does; else it is copied. Arrays of NumPy of at most 64 KiB are always
+        copied, which takes less time. Work that writes a tensor of a device must have ended. Numbers and lists become
+        arrays of the port's type. An input with a default value may be missing. Outputs of more than 64 KiB are written
+        into the new arrays.
         Raises InvalidArgumentError: a name, shape or type is wrong, or an input is missing.
         """
-        given = dict(inputs or {}, **named) if named else inputs or {}
+        given = _given(inputs, named)
         with self._lock:
-            model = self._open()
-            if len(given) != len(self._input_slots):
-                self._check_names(given)
-            for name, slot in self._input_slots:
-                try:
-                    self._give(slot, given[name])
-                except KeyError:
-                    self._check_names(given)
-                    slot.unbind()
-                except HoneError as error:
-                    raise type(error)(f"input '{name}': {error}") from None
-            fresh = [slot.own if slot.own is not None else self._renew(slot) for _, _, slot in self._output_slots]
-            check(library.hone_run(model))
-            return {name: _written(slot, fresh[i], shape) for i, (name, shape, slot) in enumerate(self._output_slots)}
+            arrays = self._bind_all(given)
+            check(library.hone_run(self._open()))
+            return {name: _written(slot, arrays[i], shape) for i, (name, shape, slot) in enumerate(self._output_slots)}
 
     def profile(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> list[CallTime]:
-        """Runs the model as a call of the session does, and returns the time of each kernel call, in order."""
-        self(inputs, **named)
+        """Runs the model twice as a call of the session does, and returns the time of each kernel call of the second run."""
+        given = _given(inputs, named)
         with self._lock:
+            self._bind_all(given)
             model = self._open()
+            check(library.hone_run(model))
             count = library.hone_call_count(model)
             times = (ctypes.c_int64 * count)()
             check(library.hone_run_profiled(model, times, count))
@@ -163,6 +166,7 @@ class Session:
             model, self._model = self._model, None
             if model is not None:
                 library.hone_free(model)
+                self._input_slots = self._output_slots = []  # and what they keep alive
 
     def __enter__(self) -> Session:
         """The session itself; leaving the block closes it."""
@@ -176,6 +180,10 @@ class Session:
         """Closes the session."""
         if getattr(self, "_model", None) is not None:
             self.close()
+
+    def __reduce__(self) -> Any:
+        """Sessions cannot be copied or pickled: two would free one model."""
+        raise TypeError("a session cannot be copied; make a new one")
 
     def __repr__(self) -> str:
         """The inputs and outputs, on one line."""
@@ -199,6 +207,23 @@ class Session:
         default = library.hone_input_has_default(self._model, index) != 0
         return Port(port.name.decode(), numpy_dtype(port.dtype), tuple(most), tuple(least), default)
 
+    def _bind_all(self, given: Mapping[str, Any]) -> list[np.ndarray]:
+        """Binds the inputs, and memory of the outputs, which it returns. The lock is held."""
+        self._open()
+        if len(given) != len(self._input_slots):
+            self._check_names(given)
+        for name, slot in self._input_slots:
+            value = given.get(name, _ABSENT)
+            if value is _ABSENT:
+                self._check_names(given)
+                slot.unbind()
+                continue
+            try:
+                self._give(slot, value)
+            except HoneError as error:
+                raise type(error)(f"input '{name}': {error}") from None
+        return [slot.own if slot.own is not None else self._renew(slot) for _, _, slot in self._output_slots]
+
     def _check_names(self, given: Mapping[str, Any]) -> None:
         for name in given:
             if name not in self._inputs:
@@ -211,9 +236,12 @@ class Session:
     def _give(slot: Slot, value: Any) -> None:
         """Makes the slot's memory that of the value, or fills the slot's own."""
         if type(value) is not np.ndarray:
-            if hasattr(value, "__dlpack__") and _is_bound(slot, value):
+            if isinstance(value, np.ndarray):
+                value = value.view(np.ndarray)
+            elif hasattr(value, "__dlpack__") and _is_bound(slot, value):
                 return
-            value = _as_array(slot, value)
+            else:
+                value = _as_array(slot, value)
         if slot.is_small:
             own = slot.own
             if own is None or own.shape != value.shape:
@@ -243,6 +271,24 @@ def _bind(function: Callable[..., int], model: int, index: int, tensor: int | No
     check(function(model, index, tensor))
 
 
+_ABSENT = object()
+
+
+def _given(inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Mapping[str, Any]:
+    if inputs is None:
+        return named
+    if not isinstance(inputs, Mapping):
+        raise TypeError(f"inputs are a mapping of names to arrays, such as {{'x': x}}, not {type(inputs).__name__}")
+    return dict(inputs, **named) if named else inputs
+
+
+def _thread_count(number: int) -> int:
+    number = operator.index(number)
+    if not 0 <= number <= _abi.MAX_THREADS:
+        raise InvalidArgumentError(f"cannot run with {number} threads; give 0 (one per core) to {_abi.MAX_THREADS}")
+    return number
+
+
 def _output(port: HonePort) -> Port:
     shape = tuple(port.shape[:port.ndim])
     return Port(port.name.decode(), numpy_dtype(port.dtype), shape, shape)
@@ -252,7 +298,7 @@ def _is_bound(slot: Slot, value: Any) -> bool:
     """Binds the memory of an object with the DLPack protocol. False: it must be copied, or is refused as an array."""
     try:
         slot.bind_capsule(value.__dlpack__(), value)
-    except (HoneError, BufferError):
+    except (HoneError, BufferError, RuntimeError, TypeError):
         return False
     return True
 
@@ -263,7 +309,15 @@ def _as_array(slot: Slot, value: Any) -> np.ndarray:
             return np.from_dlpack(value)
         except (RuntimeError, BufferError, TypeError) as reason:
             raise InvalidArgumentError(f"its memory cannot be read: {reason}") from reason
-    return np.asarray(value, None if slot.dtype.kind == "V" else slot.dtype)
+    if not isinstance(value, (bool, int, float, list, tuple)) or slot.dtype.kind == "V":
+        return np.asarray(value)
+    try:
+        array = np.asarray(value, slot.dtype)
+    except (OverflowError, ValueError, TypeError) as reason:
+        raise InvalidArgumentError(f"it is no array of {slot.dtype}: {reason}") from reason
+    if slot.dtype.kind in "iub" and not np.array_equal(np.asarray(value), array):
+        raise InvalidArgumentError(f"{slot.dtype} does not hold its values")
+    return array
 
 
 def _as_type(slot: Slot, array: np.ndarray) -> np.ndarray:

@@ -7,11 +7,13 @@
 Compares with NumPy, and for one model of the tests with `hone run`.
 """
 
+import copy
 import ctypes
 import gc
 import inspect
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -44,6 +46,14 @@ def relu(count):
     b = onnx_file.GraphBuilder("relu")
     b.node("Relu", [b.input("x", np.float32, [count])], "y")
     b.output("y", np.float32, [count])
+    return b.graph
+
+
+def rows():
+    """y = max(x, 0) of an open number of rows."""
+    b = onnx_file.GraphBuilder("rows")
+    b.node("Relu", [b.input("x", np.float32, ["n", 1024])], "y")
+    b.output("y", np.float32, ["n", 1024])
     return b.graph
 
 
@@ -95,10 +105,12 @@ class RuntimeTest(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.scratch.name)
-        graphs = {"relu": relu(4), "large": relu(1 << 20), "product": product("n"), "counted": counted(), "halves": halves()}
+        graphs = {"relu": relu(4), "large": relu(1 << 20), "product": product("n"), "counted": counted(), "halves": halves(),
+                  "rows": rows()}
+        shapes = {"product": "a=1..8,4", "rows": "x=1..64,1024"}
         for name, graph in graphs.items():
             onnx_file.save(onnx_file.model_of(graph), str(cls.folder / f"{name}.onnx"))
-            cls.compile(name, *(["--shape", "a=1..8,4"] if name == "product" else []))
+            cls.compile(name, *(["--shape", shapes[name]] if name in shapes else []))
 
     @classmethod
     def tearDownClass(cls):
@@ -186,17 +198,30 @@ class RuntimeTest(unittest.TestCase):
         self.assertEqual(y[0], 1)
 
     def test_other_arrays_are_copied(self):
-        session = self.session("relu")
-        values = np.array([-1, 2, -3, 4], np.float32)
-        aligned = hone_runtime.empty((9,), np.float32)
-        aligned[:] = 0
-        for x in (aligned[1:5], aligned[::2][:4], aligned[8:4:-1]):
-            x[:] = values
-            np.testing.assert_array_equal(session(x=x)["y"], [0, 2, 0, 4])
-            np.testing.assert_array_equal(session(x=Exchanged(x))["y"], [0, 2, 0, 4])
-            self.assertNotEqual(self.bound(session, False), address(x))
-        aligned.flags.writeable = False
-        np.testing.assert_array_equal(session(x=aligned[1:5])["y"].shape, (4,))
+        for name, count in (("relu", 4), ("large", 1 << 20)):
+            session = self.session(name)
+            values = np.random.default_rng(3).standard_normal(count, np.float32)
+            aligned = hone_runtime.empty((2 * count + 1,), np.float32)
+            for x in (aligned[1:count + 1], aligned[::2][:count], aligned[count - 1::-1] if name == "large" else aligned[4:0:-1]):
+                x[:] = values
+                np.testing.assert_array_equal(session(x=x)["y"], np.maximum(values, 0))
+                np.testing.assert_array_equal(session(x=Exchanged(x))["y"], np.maximum(values, 0))
+                self.assertNotEqual(self.bound(session, False), address(x))
+
+    def test_arrays_that_only_read(self):
+        session = self.session("large")
+        values = np.random.default_rng(4).standard_normal(1 << 20, np.float32)
+        np.save(self.folder / "x.npy", values)
+        mapped = np.load(self.folder / "x.npy", mmap_mode="r")
+        np.testing.assert_array_equal(session(x=mapped)["y"], np.maximum(values, 0))
+        values.flags.writeable = False
+        np.testing.assert_array_equal(session(x=values)["y"], np.maximum(values, 0))
+
+    def test_large_outputs_of_open_shape(self):
+        session = self.session("rows")
+        for rows in (64, 3, 40):
+            x = np.random.default_rng(rows).standard_normal((rows, 1024), np.float32)
+            np.testing.assert_array_equal(session(x=x)["y"], np.maximum(x, 0))
 
     def test_mistakes_are_told(self):
         session = self.session("relu")
@@ -204,9 +229,12 @@ class RuntimeTest(unittest.TestCase):
         for inputs, text in (({}, "input 'x' is missing"), ({"x": x, "z": x}, "no input 'z'; its inputs are: x"),
                              ({"z": x}, "no input 'z'"), ({"x": x.astype(np.float64)}, "has type float64.*wants float32"),
                              ({"x": x.reshape(2, 2)}, "1 dimensions"), ({"x": np.zeros(5, np.float32)}, r"\[5\].*wants \[4\]"),
-                             ({"x": Exchanged(np.zeros(5, np.float32))}, r"\[5\].*wants \[4\]")):
+                             ({"x": Exchanged(np.zeros(5, np.float32))}, r"\[5\].*wants \[4\]"),
+                             ({"x": ["a", 1, 2, 3]}, "input 'x': it is no array of float32")):
             with self.assertRaisesRegex(hone_runtime.InvalidArgumentError, text):
                 session(inputs)
+        with self.assertRaisesRegex(TypeError, "mapping of names"):
+            session(x)
         np.testing.assert_array_equal(session(x=x)["y"], x)
 
     def test_files_that_are_no_packages(self):
@@ -229,19 +257,37 @@ class RuntimeTest(unittest.TestCase):
         self.assertEqual(len(calls), 1)
         self.assertIn("elementwise", calls[0].kernel)
         self.assertGreater(calls[0].seconds, 0)
-        wrong = []
+        with self.assertRaises(ValueError):
+            session.threads = 2 ** 32 + 1
+        with self.assertRaises(TypeError):
+            session.threads = 1.5
 
-        def run():
-            for _ in range(20):
-                if session(x=x)["y"][-1] != 1:
-                    wrong.append(1)
+    def test_threads_share_a_session(self):
+        session = self.session("large")
+        kept = []
 
-        threads = [threading.Thread(target=run) for _ in range(4)]
+        def run(number):
+            for i in range(20):
+                x = hone_runtime.empty((1 << 20,), np.float32)
+                x[:] = number + i
+                if i % 4 == 3:
+                    session.profile(x=x)
+                kept.append((number + i, session(x=x)["y"]))
+
+        threads = [threading.Thread(target=run, args=(100 * number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(wrong, [])
+        self.assertEqual(len(kept), 80)
+        for value, y in kept:
+            self.assertTrue((y == value).all(), f"{y.min()} to {y.max()}, should be {value}")
+
+    def test_sessions_are_not_copied(self):
+        session = self.session("relu")
+        for make in (copy.copy, copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(TypeError, "cannot be copied"):
+                make(session)
 
     def test_memory_does_not_grow(self):
         session = self.session("product")

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <iterator>
@@ -16,6 +17,8 @@
 
 namespace hone::tracker {
 namespace {
+
+using google::protobuf::util::MessageDifferencer;
 
 constexpr size_t kFormerBoots = 8;
 constexpr int kDevicesPerAgentMax = 64;               // machines have eight GPUs, rarely sixteen
@@ -103,6 +106,10 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
   }
   for (auto& [id, device] : agent.devices) {
     if (!device.lease_id.empty()) agent.orphaned_leases.push_back(device.lease_id);
+    // It is gone, not away: a tracker that starts again must not show it.
+    if (const auto former = health_.find(NameOf(agent.id, id)); former != health_.end() && former->second.has_known()) {
+      HealthOf(former->first).clear_known();
+    }
   }
   agent.devices = std::move(devices);
   ForgetFormerDevices(agent);
@@ -131,7 +138,7 @@ void DeviceRegistry::RememberDevice(const Agent& agent, const v1::DeviceState& s
   const bool is_recent = now - FromProto(before.last_seen()) < kKnownPeriod;
   before.clear_last_seen();
   *before.mutable_state()->mutable_self_test() = known.state().self_test();
-  if (is_recent && before.SerializeAsString() == known.SerializeAsString()) return;
+  if (is_recent && MessageDifferencer::Equals(before, known)) return;  // texts of maps would differ by their order
   *known.mutable_last_seen() = ToProto(now);
   *HealthOf(name).mutable_known() = std::move(known);
 }
@@ -254,7 +261,7 @@ void DeviceRegistry::CountDone(const Agent& agent, Device& device, int64_t candi
   // Only a check of the golden kernel ends cooling down.
   if (device.state.has_golden()) ApplyTemperature(after, celsius, options_);
   // Most batches change nothing, and then the record is not stored again.
-  if (after.SerializeAsString() != before.SerializeAsString()) HealthOf(name) = std::move(after);
+  if (!MessageDifferencer::Equals(after, before)) HealthOf(name) = std::move(after);
 }
 
 void DeviceRegistry::CountFailure(const std::string& name, const std::string& why, absl::Time now) {
@@ -347,6 +354,7 @@ void DeviceRegistry::Expire(absl::Time now) {
     if (RestartQuarantineAfterClockStep(health, now)) changed_health_.insert(name);
   }
   for (const auto& [id, agent] : agents_) {
+    if (agent.boot_id.empty()) continue;  // not heard yet: whether it has a golden kernel is not known
     for (const auto& [device_id, device] : agent.devices) {
       const std::string name = NameOf(id, device_id);
       const auto health = health_.find(name);

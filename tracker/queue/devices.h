@@ -94,7 +94,10 @@ class DeviceRegistry {
   bool drained(const std::string& agent_id) const { return drained_.contains(agent_id); }
 
   bool IsSilent(const Agent& agent, absl::Time now) const { return now - agent.last_seen > options_.lease_ttl; }
-  bool IsOnline(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
+  // An agent without a boot id is known from before this start of the tracker, and has not called since.
+  bool IsOnline(const Agent& agent, absl::Time now) const {
+    return !agent.boot_id.empty() && now - agent.last_seen <= options_.offline_after;
+  }
   // What is wrong with the device itself: its self-test, sandbox or health; "" if nothing is. Draining, leaving and
   // silence of its agent are not considered (see CanServe).
   std::string Problem(const Agent& agent, const Device& device, absl::Time now) const;

@@ -308,7 +308,9 @@ std::optional<JobQueue::Grant> JobQueue::Lease(const std::string& tuner_id, cons
 }
 
 bool JobQueue::HasTuner(absl::Time now) const {
-  return now - tuner_asked_ < kTunerCallsWithin || !InState(v1::JOB_STATE_RUNNING).empty();
+  return now - tuner_asked_ < kTunerCallsWithin ||
+         std::ranges::any_of(
+             jobs_, [](const auto& entry) { return entry.second.job.state() == v1::JOB_STATE_RUNNING; });
 }
 
 void JobQueue::SetBlocked(const std::string& job_id, const std::string& why, absl::Time now) {

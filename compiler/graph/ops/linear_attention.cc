@@ -159,33 +159,48 @@ class LinearAttentionNode {
 
   // --- The rules linear and gated: sums over positions.
 
-  Results EmitSums() {
-    const Expr last(positions_ - 1);
-    // Sums up to each position: of the decays that are no resets, and of the resets. One sum of all would be so large
-    // after a reset that differences of it lose the small decays.
+  // Sums up to each position: of the decays that are no resets, and of the resets. One sum of all would be so large
+  // after a reset that differences of it lose the small decays.
+  struct Decays {
+    int64_t sizes = 1;  // elements of the keys with a decay of their own
     Buffer total, resets;
-    const int64_t sizes = gates_ && args_.inputs[kDecay]->shape[2] != kv_heads_ ? key_size_ : 1;
+  };
+
+  Decays SumDecays() {
+    Decays decays;
+    if (!gates_) return decays;
+    if (args_.inputs[kDecay]->shape[2] != kv_heads_) decays.sizes = key_size_;
     const auto sum_up = [&](std::string_view name, const std::function<Expr(const Expr& decay)>& term) {
-      return builder_.Reduce(name, wide_, {batch_, kv_heads_, positions_, sizes}, {positions_}, Reduction::kSum,
+      return builder_.Reduce(name, wide_, {batch_, kv_heads_, positions_, decays.sizes}, {positions_}, Reduction::kSum,
                              [&](Indices i, Indices r) {
                                return MakeSelect(r[0] <= i[2], term(Decay(i[0], r[0], i[1], i[3])), Number(wide_, 0));
                              });
     };
-    if (gates_) {
-      const Expr zero = Number(wide_, 0), one = Number(wide_, 1);
-      total = sum_up("decay", [&](const Expr& decay) { return MakeSelect(IsReset(decay), zero, decay); });
-      resets = sum_up("resets", [&](const Expr& decay) { return MakeSelect(IsReset(decay), one, zero); });
-    }
-    // How much of what position `from` wrote to element d of the keys is left at position `to`; from nullptr stands for
-    // the past state.
+    const Expr zero = Number(wide_, 0), one = Number(wide_, 1);
+    decays.total = sum_up("decay", [&](const Expr& decay) { return MakeSelect(IsReset(decay), zero, decay); });
+    decays.resets = sum_up("resets", [&](const Expr& decay) { return MakeSelect(IsReset(decay), one, zero); });
+    return decays;
+  }
+
+  // How much of what position `from` wrote to element d of the keys is left at position `to`; from nullptr stands for
+  // the past state.
+  Expr Left(const Decays& decays, const Expr& b, const Expr& head, const Expr* from, const Expr& to,
+            const Expr& d) const {
+    if (!gates_) return Number(wide_, 1);
+    const Expr element = decays.sizes == 1 ? Expr(0) : d;
+    const auto since = [&](const Buffer& sums) {
+      const Expr end = Read(sums, {b, head, to, element});
+      return from == nullptr ? end : end - Read(sums, {b, head, *from, element});
+    };
+    return MakeSelect(since(decays.resets) > Number(wide_, 0), Number(wide_, 0),
+                      Apply(Intrinsic::kExp, since(decays.total)));
+  }
+
+  Results EmitSums() {
+    const Expr last(positions_ - 1);
+    const Decays decays = SumDecays();
     const auto left = [&](const Expr& b, const Expr& head, const Expr* from, const Expr& to, const Expr& d) {
-      if (!gates_) return Number(wide_, 1);
-      const Expr element = sizes == 1 ? Expr(0) : d;
-      const auto since = [&](const Buffer& sums) {
-        const Expr end = Read(sums, {b, head, to, element});
-        return from == nullptr ? end : end - Read(sums, {b, head, *from, element});
-      };
-      return MakeSelect(since(resets) > Number(wide_, 0), Number(wide_, 0), Apply(Intrinsic::kExp, since(total)));
+      return Left(decays, b, head, from, to, d);
     };
     const Buffer scores = builder_.Reduce(
         "scores", wide_, {batch_, heads_, positions_, positions_}, {key_size_}, Reduction::kSum,

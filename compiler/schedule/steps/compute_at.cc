@@ -13,12 +13,14 @@ namespace {
 constexpr int64_t kCloseRowBytes = 1024;  // rows at multiples of it fall into few sets of a cache
 constexpr int64_t kVectorBytesMax = 64;   // bytes of the widest vector register
 
+using Names = std::set<std::string, std::less<>>;
+
 // The part of one dimension of a producer that one iteration of the loop needs: [base, base + extent). base is in terms
 // of the loops around. extent may be too (peeled tails); max_extent is its upper bound.
 struct Region {
   ir::Expr base, extent;
   int64_t max_extent;
-  bool is_shifted = false;  // whether the base is moved to the front where tiles would run over the end
+  bool is_shifted = false;  // whether the base is bounded by a minimum or maximum
 };
 
 // Collects the loops that run inside one iteration of loop `position` of `target`, as seen from a nest that reads the
@@ -29,7 +31,7 @@ struct InnerLoops {
   size_t position;
   bool shared;  // the producer is stored in shared memory
 
-  bool Contains(const Nest& reader, std::set<std::string, std::less<>>* inner) const {
+  bool Contains(const Nest& reader, Names* inner) const {
     const Nest* nest = &reader;
     while (nest != &target) {
       for (const Loop& loop : nest->loops) inner->insert(loop.name);
@@ -48,7 +50,7 @@ struct InnerLoops {
   }
 
   // Shared memory holds the region that all lanes need, so every lane loop counts as inside.
-  void AddLanes(std::set<std::string, std::less<>>* inner) const {
+  void AddLanes(Names* inner) const {
     for (const Nest* nest = &target;; nest = state.FindNest(nest->place.stage)) {
       for (const Loop& loop : nest->loops) {
         if (loop.kind == ir::LoopKind::kLane) inner->insert(loop.name);
@@ -66,8 +68,6 @@ const Loop* LoopOf(const State& state, std::string_view name) {
   }
   return nullptr;
 }
-
-using Names = std::set<std::string, std::less<>>;
 
 // Where the variables of an expression come from: loops inside, or loops outside and open sizes.
 struct Uses {
@@ -95,6 +95,7 @@ std::optional<Tiles> FindTiles(const ir::Linear& index, size_t i, const Names& i
   const auto& [atom, factor] = index.terms[i];
   const ir::Binary* start = atom.As<ir::Binary>();
   if (start == nullptr || start->op != ir::BinaryOp::kMin || factor < 0) return std::nullopt;
+  if (ir::BoundsOf(atom, ranges).low < 0) return std::nullopt;
   for (size_t j = 0; j < index.terms.size(); ++j) {
     const ir::Var* v = index.terms[j].first.As<ir::Var>();
     if (v == nullptr || !inner.contains(v->name) || index.terms[j].second != factor) continue;
@@ -106,10 +107,6 @@ std::optional<Tiles> FindTiles(const ir::Linear& index, size_t i, const Names& i
   return std::nullopt;
 }
 
-bool MovesWithAny(const ir::Expr& e, const Names& names) {
-  return std::ranges::any_of(names, [&](const std::string& name) { return ir::UsesVar(e, name); });
-}
-
 std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const State& state, const ir::Ranges& ranges);
 
 // The values of min(a, b) or max(a, b), where only a moves with the inside loops: those of a, with the base bounded by
@@ -118,8 +115,8 @@ std::optional<Region> ShiftedRegion(const ir::Expr& e, const Names& inner, const
                                     const ir::Ranges& ranges) {
   const ir::Binary* extremum = e.As<ir::Binary>();
   if (extremum == nullptr || (extremum->op != ir::BinaryOp::kMin && extremum->op != ir::BinaryOp::kMax)) return {};
-  const bool a_moves = MovesWithAny(extremum->a, inner);
-  if (a_moves == MovesWithAny(extremum->b, inner)) return {};
+  const bool a_moves = UsesOf(extremum->a, inner).inner;
+  if (a_moves == UsesOf(extremum->b, inner).inner) return {};
   std::optional<Region> region = RegionOf(a_moves ? extremum->a : extremum->b, inner, state, ranges);
   if (!region.has_value()) return {};
   region->base = ir::MakeBinary(extremum->op, region->base, a_moves ? extremum->b : extremum->a);
@@ -127,37 +124,69 @@ std::optional<Region> ShiftedRegion(const ir::Expr& e, const Names& inner, const
   return region;
 }
 
-// The values that an index takes; nullopt if one term mixes variables of inside and outside loops in another way than
-// ShiftedRegion knows.
-std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const State& state,
-                               const ir::Ranges& ranges) {
+bool UsesLoopOutside(const ir::Expr& e, const Names& inner, const State& state) {
+  bool uses = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& part) {
+    const ir::Var* v = part.As<ir::Var>();
+    uses = uses || (v != nullptr && !inner.contains(v->name) && LoopOf(state, v->name) != nullptr);
+  });
+  return uses;
+}
+
+// The sum of the terms of an index that were looked at.
+struct PartOfRegion {
   ir::Linear base;
   ir::Expr extent = ir::Expr(1);
   int64_t most = 1;  // what the longest loops make of the extent
   bool is_shifted = false;
-  const ir::Linear linear = ir::ToLinear(index, ranges);
-  base.constant = linear.constant;
-  std::set<size_t> joined;  // terms that are parts of tiles
-  for (size_t i = 0; i < linear.terms.size(); ++i) {
-    const auto& [atom, k] = linear.terms[i];
+  std::set<size_t> terms;  // their numbers
+};
+
+// The terms that mix variables of inside loops with others: tiles that are bounded by where the axis ends. nullopt if
+// one is anything else.
+std::optional<PartOfRegion> MixedTerms(const ir::Linear& index, const Names& inner, const State& state,
+                                       const ir::Ranges& ranges) {
+  PartOfRegion part;
+  for (size_t i = 0; i < index.terms.size(); ++i) {
+    const auto& [atom, k] = index.terms[i];
     if (const Uses uses = UsesOf(atom, inner); !uses.inner || !uses.outer) continue;
-    if (const auto tiles = FindTiles(linear, i, inner, state, ranges); tiles.has_value()) {
-      extent = extent + (tiles->end - ir::Expr(1)) * ir::Expr(k);
-      most += k * (ir::BoundsOf(tiles->end, ranges).high - 1);
-      joined.insert({i, tiles->iterations});
+    // If a loop outside moves the tiles, they are some of all; else they are all, from 0 to the end.
+    const bool some = UsesLoopOutside(atom, inner, state);
+    std::optional<Region> shifted = some && k > 0 ? ShiftedRegion(atom, inner, state, ranges) : std::nullopt;
+    const auto tiles = shifted.has_value() ? std::nullopt : FindTiles(index, i, inner, state, ranges);
+    if (tiles.has_value()) {
+      const int64_t end = ir::BoundsOf(tiles->end, ranges).high;
+      if (end >= ir::Interval::kUnbounded) return std::nullopt;
+      part.extent = part.extent + (tiles->end - ir::Expr(1)) * ir::Expr(k);
+      part.most += k * (end - 1);
+      part.terms.insert({i, tiles->iterations});
       continue;
     }
-    const std::optional<Region> shifted = k > 0 ? ShiftedRegion(atom, inner, state, ranges) : std::nullopt;
+    if (!shifted.has_value() && k > 0) shifted = ShiftedRegion(atom, inner, state, ranges);
     if (!shifted.has_value()) return std::nullopt;
-    extent = extent + (shifted->extent - ir::Expr(1)) * ir::Expr(k);
-    most += k * (shifted->max_extent - 1);
-    base.Add(ir::ToLinear(shifted->base, ranges), k);
-    is_shifted = true;
-    joined.insert(i);
+    part.extent = part.extent + (shifted->extent - ir::Expr(1)) * ir::Expr(k);
+    part.most += k * (shifted->max_extent - 1);
+    part.base.Add(ir::ToLinear(shifted->base, ranges), k);
+    part.is_shifted = true;
+    part.terms.insert(i);
   }
+  return part;
+}
+
+// The values that an index takes; nullopt if one term mixes variables of inside and outside loops in another way than
+// ShiftedRegion knows.
+std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const State& state,
+                               const ir::Ranges& ranges) {
+  const ir::Linear linear = ir::ToLinear(index, ranges);
+  const std::optional<PartOfRegion> mixed = MixedTerms(linear, inner, state, ranges);
+  if (!mixed.has_value()) return std::nullopt;
+  ir::Linear base = mixed->base;
+  ir::Expr extent = mixed->extent;
+  int64_t most = mixed->most;
+  base.constant += linear.constant;
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const auto& [atom, k] = linear.terms[i];
-    if (joined.contains(i)) continue;
+    if (mixed->terms.contains(i)) continue;
     if (!UsesOf(atom, inner).inner) {
       base.Add(atom, k);
     } else if (const ir::Var* v = atom.As<ir::Var>()) {
@@ -179,7 +208,7 @@ std::optional<Region> RegionOf(const ir::Expr& index, const Names& inner, const 
   extent = ir::Simplify(extent, ranges);
   const int64_t max_extent = std::min(ir::BoundsOf(extent, ranges).high, most);
   if (max_extent >= ir::Interval::kUnbounded) return std::nullopt;
-  return Region{ir::FromLinear(base), extent, max_extent, is_shifted};
+  return Region{ir::FromLinear(base), extent, max_extent, mixed->is_shifted};
 }
 
 // A region that covers both; nullopt if the distance of their bases is not constant.
@@ -213,7 +242,7 @@ class RegionInference {
   absl::StatusOr<std::vector<Region>> Run() {
     for (const Nest& reader : state_.nests) {
       if (!Reads(reader.stage, producer_.stage.buffer.get())) continue;
-      std::set<std::string, std::less<>> inner;
+      Names inner;
       if (!inside_.Contains(reader, &inner)) {
         return absl::FailedPreconditionError(fmt::format("stage {} also reads {}, outside the loop",
                                                          reader.stage.buffer->name, producer_.stage.buffer->name));
@@ -224,8 +253,8 @@ class RegionInference {
     for (size_t d = 0; d < regions_.size(); ++d) {
       const ir::Size& size = producer_.stage.axes[d].extent;
       // A region at base 0 that is longer than the stage comes from a tile that is. It keeps its length, so that
-      // readers of the tile need no condition. A tile of an open axis that is as long as the axis can be is short where
-      // the axis is (see split.cc), and keeps its length, too.
+      // readers of the tile need no condition. A tile that is as long as the largest axis has an open length, which
+      // shrinks with the axis; it keeps that length, too.
       const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size.max() &&
                              !ir::ConstantValue(regions_[d]->base).has_value() && !IsShortTile(*regions_[d], size);
       if (whole_[d] || !regions_[d].has_value() || runs_over) {
@@ -343,12 +372,13 @@ bool IsQuotientBelow(const State& state, const ir::Expr& index, const ir::Size& 
     const ir::Var* variable = atom.As<ir::Var>();
     const Loop* loop = variable == nullptr || k < 0 ? nullptr : LoopOf(state, variable->name);
     if (loop == nullptr || !state.IsOpen(loop->extent)) continue;
-    const bool alone = std::ranges::none_of(linear.terms, [&](const auto& term) {
+    const bool is_outermost = std::ranges::none_of(linear.terms, [&](const auto& term) {
       const ir::Var* other = term.first.template As<ir::Var>();
       return other != nullptr && ir::UsesVar(loop->extent, other->name);
     });
-    // Of a split loop, the inner part ends where the outer part's iteration says.
-    if (alone && linear.terms.size() > 1) continue;
+    // In a sum, only the inner loop of a split is put at its end; its extent states how much of the outer one's
+    // iteration is left.
+    if (is_outermost && linear.terms.size() > 1) continue;
     last.Add(atom, -k);
     last.Add(ir::ToLinear(loop->extent - ir::Expr(1), ranges), k);
   }

@@ -53,9 +53,10 @@ int64_t Distance(const ir::Expr& element, const Loop& loop) {
   return loop.max_extent > 1 ? distance : 0;
 }
 
-// 0 in the iterations of these loops over open sizes that prefetch for all; above 0 in the others. Vectors that a
-// single iteration reads are bound by bandwidth, and prefetches would only delay it. Therefore the second iteration of
-// a loop prefetches. Of several loops the first iterations do, because any of them may have only one.
+// 0 in the iterations of these loops over open sizes that prefetch for all; above 0 in the others. A loop with one
+// iteration reads each vector once and is limited by memory bandwidth; prefetches would delay it. So a single open loop
+// prefetches in its second iteration. Of several loops the first iterations prefetch, because any of them may have only
+// one.
 ir::Expr OtherIterations(const std::vector<std::string>& loops) {
   if (loops.size() == 1) {
     return ir::MakeSelect(ir::Equals(ir::MakeVar(loops[0]), ir::Expr(1)), ir::Expr(0), ir::Expr(1));

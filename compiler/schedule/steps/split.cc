@@ -8,8 +8,6 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kFittedTileMax = 64;  // the longest tile with Tail::kFit: half as many versions of the code
-
 // Whether all tiles are full.
 bool IsExact(const Split& step, const std::optional<ir::Size>& size) {
   return step.factor == 1 || (size.has_value() && Divides(step.factor, *size));
@@ -27,8 +25,8 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
   }
   const bool varies = !size.has_value();
   if (varies && (step.tail == Tail::kShift || (step.tail == Tail::kPeel && !open))) {
-    return absl::FailedPreconditionError(
-        fmt::format("loop {} has no constant extent; its tail must be masked ('mask')", loop.name));
+    return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent; its tail must be {}", loop.name,
+                                                     open ? "'mask', 'peel' or 'fit'" : "masked ('mask')"));
   }
   if ((step.tail != Tail::kShift && step.tail != Tail::kFit) || IsExact(step, size)) return absl::OkStatus();
   if (loop.reduce) {
@@ -38,7 +36,7 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
     return absl::FailedPreconditionError(fmt::format("loop {} {} {} iterations, fewer than the tile of {}", loop.name,
                                                      open ? "may have only" : "has", size->min(), step.factor));
   }
-  if (step.tail == Tail::kFit && step.factor > kFittedTileMax) {
+  if (step.tail == Tail::kFit && std::min(step.factor, loop.max_extent) > kFittedTileMax) {
     return absl::FailedPreconditionError(fmt::format("the tile of loop {} has {} iterations; with 'fit' the most is {}",
                                                      loop.name, step.factor, kFittedTileMax));
   }
@@ -48,7 +46,9 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
 // The number of tiles of `end` iterations with Tail::kFit. Both are sizes or expressions.
 template <typename T>
 T CountTiles(const T& end, int64_t factor) {
-  const int64_t more_than_half = factor - (factor + 1) / 2 - 1;  // it rounds up what half a tile does not hold
+  const int64_t more_than_half =
+      factor - (factor + 1) / 2 - 1;  // added to what is left, it reaches `factor` if and only if more than half a tile
+                                      // is left, which takes two tiles
   return FloorDiv(end + T(factor - 1), T(factor)) + FloorDiv(FloorMod(end, T(factor)) + T(more_than_half), T(factor));
 }
 
@@ -61,7 +61,7 @@ ir::Expr FitTiles(const ir::Expr& end, const std::optional<ir::Size>& size, Loop
   const ir::Expr tile = ir::MakeVar(outer->name), full(factor), left = ir::FloorMod(end, full);
   const ir::Expr last = ir::MakeSelect(left > ir::Expr(half), ir::FloorDiv(left + ir::Expr(1), ir::Expr(2)), left);
   outer->extent = size.has_value() ? ir::Expr(CountTiles(*size, factor)) : CountTiles(end, factor);
-  outer->max_extent += factor > 3 ? 1 : 0;
+  outer->max_extent += factor > 3 ? 1 : 0;  // up to 3, what is left never exceeds half a tile
   inner->extent = ir::Expr(1);
   for (int64_t length = 2; length <= half; ++length) {
     const ir::Expr fits = last >= ir::Expr(length) && end >= ir::Expr(length);

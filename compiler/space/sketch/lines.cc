@@ -12,9 +12,11 @@ namespace {
 
 constexpr int64_t kSerialSortMax = 2048;     // fewer values are sorted by one thread
 constexpr int64_t kSerialScanMax = 1 << 20;  // fewer are scanned by one thread: they take as long as waking another
-constexpr int64_t kUnrolledLengthMax = 24;   // a scan of so many places is a sum that is unrolled
-constexpr int64_t kStepsMax = 100 << 10;     // the most additions that cost less than a scan's chain of them
-constexpr int64_t kStripBytes = 8 << 10;     // of a row: the row before must still be in the first-level cache
+// These two are kUnrolledLengthMax and kQuadraticStepsMax of compiler/graph/passes/split_axes.cc: what that pass leaves
+// whole must be a scan here, or short.
+constexpr int64_t kUnrolledLengthMax = 24;  // a scan of so many places is a sum that is unrolled
+constexpr int64_t kStepsMax = 100 << 10;    // the most additions that cost less than a scan's chain of them
+constexpr int64_t kStripBytes = 8 << 10;    // of a row: the row before must still be in the first-level cache
 
 int64_t Product(const std::vector<ir::Axis>& axes) {
   int64_t product = 1;

@@ -183,6 +183,7 @@ int64_t CopiedBytesMax(const target::Target& target) {
 bool IsWidening(const ir::Stage& stage) {
   const ir::Cast* cast = stage.value.As<ir::Cast>();
   return cast != nullptr && cast->value.As<ir::Load>() != nullptr && ir::IsFloat(stage.buffer->dtype) &&
+         ir::IsFloat(cast->value.type().dtype) &&
          ir::SizeOf(stage.buffer->dtype) > ir::SizeOf(cast->value.type().dtype);
 }
 

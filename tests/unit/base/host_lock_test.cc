@@ -56,6 +56,28 @@ TEST_F(HostLockTest, WaitingExclusiveHolderHoldsBackNewSharedOnes) {
   EXPECT_EQ(third.TryLock(HostLock::Mode::kShared).value(), false);
 }
 
+// Whoever comes later waits behind it, so that an endless stream of compilers does not keep it from the lock.
+TEST_F(HostLockTest, AnExclusiveHolderWithPatienceComesBetweenSharedOnes) {
+  std::atomic<bool> over = false;
+  HostLock first = OpenLock(), patient = OpenLock();
+  ASSERT_TRUE(first.Lock(HostLock::Mode::kShared).ok());
+  EXPECT_EQ(patient.TryLockFor(HostLock::Mode::kExclusive, std::chrono::milliseconds(30)).value(), false);
+  EXPECT_EQ(patient.TryLock(HostLock::Mode::kShared).value(), true) << "the queue is free again";
+  patient.Unlock();
+  std::thread waiting([&] {
+    EXPECT_EQ(patient.TryLockFor(HostLock::Mode::kExclusive, std::chrono::seconds(30)).value(), true);
+    over = true;
+  });
+  HostLock later = OpenLock();
+  while (later.TryLock(HostLock::Mode::kShared).value()) {
+    later.Unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  first.Unlock();
+  waiting.join();
+  EXPECT_TRUE(over) << "later holders waited behind it";
+}
+
 TEST_F(HostLockTest, DefaultPathDoesNotDependOnTheEnvironment) {
   const std::string path = HostLock::DefaultPath();
   const char* const set = std::getenv("XDG_RUNTIME_DIR");

@@ -128,10 +128,11 @@ TEST(OpenTiles, HaveNoConditionsInside) {
   EXPECT_EQ(Conditions(LoweredBody(kBatch, kFusedTiles)), 0);
 }
 
-bool HasOpenLoop(const ir::Stmt& body) {
+// Whether a loop other than that over tiles, ao, runs to an open size.
+bool HasOpenLoopInside(const ir::Stmt& body) {
   return ir::AnyStmt(body, [](const ir::Stmt& s) {
     const ir::For* loop = s.As<ir::For>();
-    return loop != nullptr && loop->extent.As<ir::IntImm>() == nullptr;
+    return loop != nullptr && loop->var != "ao" && loop->extent.As<ir::IntImm>() == nullptr;
   });
 }
 
@@ -142,7 +143,7 @@ TEST(OpenTiles, MayBeAsLongAsTheAxis) {
   const ir::Workload workload = ir::ParseWorkload(few).value();
   for (const int factor : {4, 6}) {
     const std::string steps = fmt::format(kTileOf, factor);
-    EXPECT_FALSE(HasOpenLoop(LoweredBody(few.c_str(), steps))) << factor;
+    EXPECT_FALSE(HasOpenLoopInside(LoweredBody(few.c_str(), steps))) << factor;
     EXPECT_EQ(tests::CheckLowered(workload, ParseSchedule(steps).value(), Host(), {}, Rows(4)), absl::OkStatus());
   }
 }

@@ -77,6 +77,19 @@ TEST(ComputeAt, BlocksOfShiftedTilesCopyTheirOwnRows) {
   EXPECT_EQ(state.FindNest("xrt")->storage.shape[0], 6);
 }
 
+// An index that is bounded above, but begins below 0: it is no tile of the axis.
+TEST(ComputeAt, AnIndexThatBeginsBelowZeroKeepsItsBase) {
+  const auto workload = ir::ParseWorkload(R"(workload "moved"
+input x: f32[64] in [-1, 1]
+t: f32[64] over i:64 = x[i] * 2.0f32
+y: f32[5,8] over b:5, j:8 = sum r:3 of t[min(j - 3, b + 2) + r + b * 10 + 3]
+output y
+)");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto target = target::ParseTarget("cpu");
+  EXPECT_EQ(hone::tests::CheckLowered(*workload, Parse("compute_at t b"), *target), absl::OkStatus());
+}
+
 constexpr char kPadded[] = R"(workload "conv3d"
 input x: f32[4,5,6,3] in [-1, 1]
 const w: f32[3,3,3,3,8] in [-1, 1]

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "proto/convert.h"
 #include "tests/farm/builders.h"
@@ -20,7 +21,8 @@ class KnownDevicesTest : public FarmFixture {
 
 TEST_F(KnownDevicesTest, ABoardThatIsAwayIsKnownAfterARestart) {
   FakeAgent board("board", "1");
-  (*board.state.mutable_devices(0)->mutable_labels())["rpi4"] = "";
+  for (const char* label : {"rpi4", "lab", "shelf", "red"})
+    (*board.state.mutable_devices(0)->mutable_labels())[label] = "";
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   const absl::Time seen = now_;
   std::map<std::string, v1::HealthRecord> stored = farm_.TakeChangedHealth();
@@ -36,8 +38,8 @@ TEST_F(KnownDevicesTest, ABoardThatIsAwayIsKnownAfterARestart) {
     EXPECT_EQ(known.state().labels().count("rpi4"), 1u);
     EXPECT_EQ(known.state().target(), board.state.devices(0).target());
     EXPECT_FALSE(known.record().has_known()) << "private";
-    if (now != now_) continue;
     EXPECT_EQ(known.activity(), v1::DEVICE_ACTIVITY_OFFLINE);
+    if (now != now_) continue;
     EXPECT_EQ(FromProto(known.last_seen()), seen);
     // Its agent comes back, with a call that needs no second one.
     FakeAgent again("board", "2");
@@ -46,6 +48,38 @@ TEST_F(KnownDevicesTest, ABoardThatIsAwayIsKnownAfterARestart) {
     EXPECT_EQ(DeviceIn(restarted).activity(), v1::DEVICE_ACTIVITY_IDLE);
     EXPECT_EQ(DeviceIn(restarted).state().labels().count("rpi4"), 0u) << "what it says now";
   }
+}
+
+TEST_F(KnownDevicesTest, ADeviceThatItsAgentNoLongerHasIsForgotten) {
+  FakeAgent board("board", "1");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  std::map<std::string, v1::HealthRecord> stored = farm_.TakeChangedHealth();
+  board.state.mutable_devices(0)->set_device_id("opencl");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  for (auto& [name, record] : farm_.TakeChangedHealth()) stored[name] = record;
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  restarted.Restore({}, {}, stored);
+  const std::vector<v1::Device> known = restarted.ListDevices(v1::ListDevicesRequest(), now_);
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].state().device_id(), "opencl");
+}
+
+TEST_F(KnownDevicesTest, ARestartEndsNoQuarantineOfADeviceThatIsAway) {
+  FakeAgent board("board", "1");
+  for (int i = 0; i < 5; ++i) {
+    board.Check();
+    ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    board.Check(1);  // far slower than its baseline
+    ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  }
+  ASSERT_EQ(DeviceIn(farm_).health(), v1::DEVICE_HEALTH_QUARANTINED);
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  restarted.Restore({}, {}, farm_.TakeChangedHealth());
+  now_ += absl::Hours(24);
+  restarted.Tick(now_);
+  EXPECT_EQ(DeviceIn(restarted).health(), v1::DEVICE_HEALTH_QUARANTINED);
 }
 
 }  // namespace

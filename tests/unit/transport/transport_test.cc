@@ -70,6 +70,8 @@ TEST(Transport, AConnectionThatCannotBeMadeIsToldInOurWords) {
   EXPECT_THAT(told("DNS resolution failed for a.b:9: C-ares status is not ARES_SUCCESS: Domain name not found"),
               HasSubstr("no host of that name"));
   EXPECT_EQ(told("the tracker stops"), "the tracker stops");
+  const std::string storage = "the tracker cannot store anything now: records.db: No such file or directory";
+  EXPECT_EQ(told(storage), storage);
   EXPECT_THAT(std::string(FromGrpc(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded")).message()),
               HasSubstr("in time"));
 }
