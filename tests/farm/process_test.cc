@@ -116,7 +116,8 @@ TEST_F(FarmProcessTest, AnAgentThatWaitsForTheHostLockSaysSoAndObeys) {
   ASSERT_TRUE(lock.Lock(HostLock::Mode::kExclusive).ok());
   const std::unique_ptr<Process> agent = StartAgent(), other = StartAgent("other");
   ASSERT_TRUE(Eventually([&] { return Devices().size() == 2; })) << agent->Log();
-  EXPECT_THAT(Devices()[0].health_reason(), HasSubstr("its self-test waits: another program measures or compiles on the machine of the agent"));
+  EXPECT_THAT(Devices()[0].health_reason(),
+              HasSubstr("its self-test waits: another program measures or compiles on the machine of the agent"));
   EXPECT_THAT(Devices()[0].health_reason(), HasSubstr(HostLock::DefaultPath()));
   other->Signal(SIGTERM);
   EXPECT_EQ(other->Wait(), 0) << other->Log();

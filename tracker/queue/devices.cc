@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <iterator>
@@ -12,13 +11,12 @@
 #include "base/protocol_version.h"
 #include "base/status.h"
 #include "proto/convert.h"
+#include "proto/is_equal.h"
 #include "tracker/queue/health.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
 namespace {
-
-using google::protobuf::util::MessageDifferencer;
 
 constexpr size_t kFormerBoots = 8;
 constexpr int kDevicesPerAgentMax = 64;               // machines have eight GPUs, rarely sixteen
@@ -138,7 +136,7 @@ void DeviceRegistry::RememberDevice(const Agent& agent, const v1::DeviceState& s
   const bool is_recent = now - FromProto(before.last_seen()) < kKnownPeriod;
   before.clear_last_seen();
   *before.mutable_state()->mutable_self_test() = known.state().self_test();
-  if (is_recent && MessageDifferencer::Equals(before, known)) return;  // texts of maps would differ by their order
+  if (is_recent && IsEqual(before, known)) return;  // texts of maps would differ by their order
   *known.mutable_last_seen() = ToProto(now);
   *HealthOf(name).mutable_known() = std::move(known);
 }
@@ -261,7 +259,7 @@ void DeviceRegistry::CountDone(const Agent& agent, Device& device, int64_t candi
   // Only a check of the golden kernel ends cooling down.
   if (device.state.has_golden()) ApplyTemperature(after, celsius, options_);
   // Most batches change nothing, and then the record is not stored again.
-  if (!MessageDifferencer::Equals(after, before)) HealthOf(name) = std::move(after);
+  if (!IsEqual(after, before)) HealthOf(name) = std::move(after);
 }
 
 void DeviceRegistry::CountFailure(const std::string& name, const std::string& why, absl::Time now) {

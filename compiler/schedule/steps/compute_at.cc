@@ -95,13 +95,16 @@ std::optional<Tiles> FindTiles(const ir::Linear& index, size_t i, const Names& i
   const auto& [atom, factor] = index.terms[i];
   const ir::Binary* start = atom.As<ir::Binary>();
   if (start == nullptr || start->op != ir::BinaryOp::kMin || factor < 0) return std::nullopt;
-  if (ir::BoundsOf(atom, ranges).low < 0) return std::nullopt;
   for (size_t j = 0; j < index.terms.size(); ++j) {
     const ir::Var* v = index.terms[j].first.As<ir::Var>();
     if (v == nullptr || !inner.contains(v->name) || index.terms[j].second != factor) continue;
-    for (const ir::Expr& last : {start->a, start->b}) {
-      const ir::Expr end = ir::Simplify(last + LoopOf(state, v->name)->extent, ranges);
-      if (!UsesOf(end, inner).inner) return Tiles{end, j};
+    const ir::Expr length = LoopOf(state, v->name)->extent;
+    for (const auto& [first, last] : {std::pair(start->a, start->b), std::pair(start->b, start->a)}) {
+      const ir::Expr end = ir::Simplify(last + length, ranges);
+      if (UsesOf(end, inner).inner) continue;
+      // A tile whose length an open size decides is never longer than all of them (Tail::kFit).
+      const bool fits = length.As<ir::IntImm>() == nullptr || ir::BoundsOf(last, ranges).low >= 0;
+      if (fits && ir::BoundsOf(first, ranges).low >= 0) return Tiles{end, j};
     }
   }
   return std::nullopt;

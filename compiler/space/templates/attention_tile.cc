@@ -25,8 +25,9 @@ namespace {
 
 using schedule::Nest;
 
-constexpr int64_t kTaskRows = 12;    // rows of a task: one or two register tiles of the products
-constexpr int64_t kTileVectors = 4;  // vectors of a register tile's row, if the product is wide enough
+constexpr int64_t kTaskRowsMin = 12;     // rows of a task: one or two register tiles of the products
+constexpr int64_t kOpenTaskRowsMax = 8;  // of a task that may be shorter: one register tile, for the size of the code
+constexpr int64_t kTileVectors = 4;      // vectors of a register tile's row, if the product is wide enough
 
 // The stages of the two products, and the number of leading axes that all stages share. These axes count the rows.
 struct Attention {
@@ -106,12 +107,12 @@ class AttentionTile {
     for (size_t d = 0; d < found_.common; ++d) all *= output().axes[d].extent.max();
     const int64_t extent = output().axes[found_.common - 1].extent.max(), tasks = 4 * sketch_.target.threads;
     const int64_t room = std::max<int64_t>(1, sketch_.target.memory.local_bytes / 4 * 3 / row_bytes);
-    int64_t share = std::min(
-        {std::max(kTaskRows, CopiedBytesMax(sketch_.target) / 4 / row_bytes), room, (all + tasks - 1) / tasks, extent});
+    int64_t share = std::min({std::max(kTaskRowsMin, CopiedBytesMax(sketch_.target) / 4 / row_bytes), room,
+                              (all + tasks - 1) / tasks, extent});
     int64_t most = std::min(extent, room);
     // A task of an open number of rows has a version of the code for each number up to half of a full task.
     if (!output().axes[found_.common - 1].extent.IsFixed()) {
-      share = std::min(share, kTaskRows);
+      share = std::min(share, kOpenTaskRowsMax);
       most = std::min(most, schedule::kFittedTileMax);
     }
     return sketch_.chooser.Tile("task_rows", output().axes[found_.common - 1].extent, most,
