@@ -19,18 +19,20 @@
 namespace hone::passes {
 
 struct OrderedLine {
-  std::string name;         // of the stage; the names of loops and buffers derive from it
-  ir::Expr values, places;  // extents of the reduce axis and of the last axis
-  int64_t values_max;       // the largest extent of the reduce axis
-  std::function<ir::Expr(const ir::Expr& at)> value;
-  ir::Buffer ordered;             // the result
-  std::vector<ir::Buffer> spare;  // SpareLines, allocated
-  std::vector<ir::Expr> line;     // indices of the line in `ordered` and in the spare buffers
+  std::string name;                                   // of the stage; the names of loops and buffers derive from it
+  ir::Expr values, places;                            // extents of the reduce axis and of the last axis
+  int64_t values_max;                                 // the largest extent of the reduce axis
+  std::function<ir::Expr(const ir::Expr& at)> value;  // the pair at a place: an i64, the key its high half
+  ir::Buffer ordered;                                 // the result
+  std::vector<ir::Buffer> spare;                      // SpareLines, allocated
+  std::vector<ir::Expr> line;                         // indices of the line in `ordered` and in the spare buffers
 };
 
-// Buffers with room for the values of every line while they are sorted.
+// Buffers with room for the values of every line while they are sorted, of i64 and of the stage's shape with the
+// values' extent: one if every value has a place, else two.
 std::vector<ir::Buffer> SpareLines(const ir::Stage& stage);
 
+// The statement that sorts one line into `ordered`. The buffers of `spare` lose what they have.
 ir::Stmt OrderLine(const OrderedLine& line);
 
 }  // namespace hone::passes

@@ -159,7 +159,7 @@ bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
 inline bool IsScan(const ir::Stage& stage) { return Reads(stage, stage.buffer.get()); }
 // Whether the stage reduces the values up to each place of one of its axes, for step `scan`; which axis, if it does.
 bool IsRunning(const ir::Stage& stage);
-size_t RunningAxis(const ir::Stage& stage);
+size_t RunningAxis(const ir::Stage& stage);  // requires IsRunning; otherwise undefined
 // The ranges of the stage's axes, including reduction axes, and of the open sizes that their extents use.
 ir::Ranges AxisRanges(const ir::Stage& stage);
 // The row-major position of the element that a load of one element reads, its indices simplified.

@@ -46,8 +46,8 @@ struct Sketch {
 
   // If the loop's extent is open, TailOf takes the place of kShift.
   absl::StatusOr<SplitLoops> Split(const std::string& loop, int64_t factor, schedule::Tail tail);
-  // Split into tiles for which a few iterations count: by Tail::kFit if the extent is open and may be a few tiles, else
-  // as Split with kShift does.
+  // Splits an output axis. If open sizes decide its extent and there may be fewer than 8 tiles: by Tail::kFit.
+  // Otherwise as Split does with kShift.
   absl::StatusOr<SplitLoops> SplitFitted(const std::string& loop, int64_t factor);
   // How to treat the last tile of a loop: it overlaps the one before, which needs no condition, if there is always one.
   // Otherwise it is masked, or peeled if an open size decides its length. The loop must exist.

@@ -114,7 +114,7 @@ TEST_F(FarmProcessTest, AnAgentThatWaitsForTheHostLockSaysSoAndObeys) {
   Connect();
   HostLock lock = HostLock::Open().value();
   ASSERT_TRUE(lock.Lock(HostLock::Mode::kExclusive).ok());
-  const std::unique_ptr<Process> agent = StartAgent(), other = StartAgent("other");
+  const std::unique_ptr<Process> agent = StartAgent("first"), other = StartAgent("second");
   ASSERT_TRUE(Eventually([&] { return Devices().size() == 2; })) << agent->Log();
   EXPECT_THAT(Devices()[0].health_reason(),
               HasSubstr("its self-test waits: another program measures or compiles on the machine of the agent"));

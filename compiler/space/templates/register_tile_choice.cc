@@ -229,14 +229,14 @@ double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_ext
   return CostOfTiles(core, tiles, rows, vectors);
 }
 
-constexpr int64_t kOpenRowsMax = 16;  // the most extents of an open axis that tiles are chosen for
+constexpr int64_t kTypicalExtentsMax = 16;  // the most extents of an open axis that tiles are chosen for
 
 // Extents that an open axis may have, from the smallest to the largest. All are multiples of what always divides it.
 std::vector<int64_t> TypicalExtents(const ir::Size& size) {
   int64_t multiple = 1;
   while (multiple < 32 && Divides(2 * multiple, size)) multiple *= 2;
   const int64_t least = std::max(size.min(), multiple), most = std::max(size.max(), least);
-  const int64_t step = CeilDiv(CeilDiv(most - least + 1, kOpenRowsMax), multiple) * multiple;
+  const int64_t step = CeilDiv(CeilDiv(most - least + 1, kTypicalExtentsMax), multiple) * multiple;
   std::vector<int64_t> extents;
   for (int64_t extent = least; extent <= most; extent += step) extents.push_back(extent);
   return extents;
