@@ -23,7 +23,8 @@ namespace hone::conformance {
 absl::StatusOr<std::vector<std::string>> OneNodeFloatCases(const std::string& data, std::vector<std::string> names);
 
 // Runs the case in `dtype`, f16 or bf16. Inputs that ONNX defines as f32 only, such as the scales of Resize, stay f32.
-// OK if each float differs by at most ShortUlpsMax of the operator from the expected one, and all else is equal.
+// OK if each float differs by at most ShortUlpsMax of the operator, or 1e-6 of the largest element, from the expected
+// one, and all else is equal.
 absl::Status RunShortCase(const std::string& data, const std::string& name, const Execution& execution,
                           ir::DType dtype);
 
