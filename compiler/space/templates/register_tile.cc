@@ -68,8 +68,15 @@ absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& ske
   nest.inner.insert(nest.inner.end(), {panels.vector, panels.element});
   if (plan.block == 0) return nest;
   // If an open size decides how many tiles there are, the last block has fewer.
-  const Tail tail = sketch.IsOpen(nest.tiles.front()) ? Tail::kPeel : Tail::kShift;
-  HONE_ASSIGN_OR_RETURN(const SplitLoops block, sketch.Split(nest.tiles.front(), plan.block, tail));
+  const bool open = sketch.IsOpen(nest.tiles.front());
+  size_t position = 0;
+  const schedule::Nest* tiles = sketch.state.FindLoop(nest.tiles.front(), &position);
+  const int64_t count = tiles->loops[position].max_extent;
+  // Fitted tiles may be one more than full ones. A block of all full tiles takes it, too: with a second block, the loop
+  // over panels would divide by an open number.
+  const int64_t size = open && plan.block + 1 == count ? count : plan.block;
+  HONE_ASSIGN_OR_RETURN(const SplitLoops block,
+                        sketch.Split(nest.tiles.front(), size, open ? Tail::kPeel : Tail::kShift));
   nest.block = block.outer;
   nest.tiles.front() = block.inner;
   return nest;
