@@ -227,6 +227,29 @@ absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, 
   return source;
 }
 
+absl::Status ReadCastsFromCopy(State& state, Nest& reader, const ir::Buffer& source, ir::Stage copy,
+                               const std::function<ir::Expr(const ir::Type& cast, const ir::Expr& copied)>& replaced,
+                               std::string_view wanted) {
+  Nest nest = MakeNest(std::move(copy));
+  nest.prepared = IsFixed(state, source.get());
+  const ir::ExprFn read = [&](const ir::Expr& e) {
+    const ir::Cast* cast = e.As<ir::Cast>();
+    const ir::Load* load = cast == nullptr ? nullptr : cast->value.As<ir::Load>();
+    if (load != nullptr && load->buffer == source) {
+      const ir::Expr value = replaced(cast->type, ir::MakeLoad(nest.stage.buffer, load->indices));
+      if (value.defined()) return value;
+    }
+    return ir::MapChildren(e, read);
+  };
+  reader.stage.value = read(reader.stage.value);
+  if (Reads(reader.stage, source.get())) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} uses {} for more than {}", reader.stage.buffer->name, source->name, wanted));
+  }
+  state.nests.insert(state.nests.begin() + (&reader - state.nests.data()), std::move(nest));
+  return absl::OkStatus();
+}
+
 bool IsFixed(const State& state, const ir::BufferNode* buffer) {
   for (const ir::Param& param : state.params) {
     if (param.buffer.get() == buffer) return param.kind == ir::ParamKind::kConstant;

@@ -153,13 +153,19 @@ ir::Buffer FindLoadedBuffer(const ir::Stage& stage, std::string_view name);
 // Like FindLoadedBuffer, for a step that copies the buffer. FailedPrecondition if the stage does not load from it, or
 // if the buffer belongs to a stage that is computed inside a loop.
 absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, std::string_view name);
+// Inserts a nest for `copy`, a stage with the elements of `source`, before `reader`, which then reads the copy. It is
+// prepared if the source is fixed. replaced: what stands for a cast of a load from the source, in terms of the load
+// from the copy; undefined where `wanted` does not describe the cast. FailedPrecondition: the reader uses the source
+// for more than `wanted`. `reader` is a nest of the state, and moves.
+absl::Status ReadCastsFromCopy(State& state, Nest& reader, const ir::Buffer& source, ir::Stage copy,
+                               const std::function<ir::Expr(const ir::Type& cast, const ir::Expr& copied)>& replaced,
+                               std::string_view wanted);
 // Whether the stage's value loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
 // Whether step `scan` was applied: the stage reads its own results.
 inline bool IsScan(const ir::Stage& stage) { return Reads(stage, stage.buffer.get()); }
-// Whether the stage reduces the values up to each place of one of its axes, for step `scan`; which axis, if it does.
-bool IsRunning(const ir::Stage& stage);
-size_t RunningAxis(const ir::Stage& stage);  // requires IsRunning; otherwise undefined
+// The axis of the stage up to each place of which it reduces the values, for step `scan`; nullopt if it does not.
+std::optional<size_t> RunningAxis(const ir::Stage& stage);
 // The ranges of the stage's axes, including reduction axes, and of the open sizes that their extents use.
 ir::Ranges AxisRanges(const ir::Stage& stage);
 // The row-major position of the element that a load of one element reads, its indices simplified.

@@ -59,9 +59,10 @@ std::optional<Running> FindRunning(const ir::Stage& stage) {
 
 }  // namespace
 
-bool IsRunning(const ir::Stage& stage) { return FindRunning(stage).has_value(); }
-
-size_t RunningAxis(const ir::Stage& stage) { return FindRunning(stage)->axis; }
+std::optional<size_t> RunningAxis(const ir::Stage& stage) {
+  const std::optional<Running> running = FindRunning(stage);
+  return running.has_value() ? std::optional(running->axis) : std::nullopt;
+}
 
 // t[p] = sum over r of select(r <= p, v(r), 0)  ==>  t[p] = select(p > 0, t[p - 1], 0) + v(p)
 absl::Status Apply(const Scan& step, State& state) {

@@ -2,6 +2,7 @@
 #include "compiler/space/sketch/lines.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
@@ -46,18 +47,17 @@ absl::Status ScheduleSort(Sketch& sketch, const std::string& stage) {
   return ShareLines(sketch, stage, lines, values >= kSerialSortMax);
 }
 
-// Whether a scan is better than a reduction for each place.
-bool ShouldScan(const ir::Stage& s) {
-  if (!schedule::IsRunning(s)) return false;
+// Whether a scan is better than a reduction for each place. running: RunningAxis of the stage.
+bool ShouldScan(const ir::Stage& s, std::optional<size_t> running) {
+  if (!running.has_value()) return false;
   const int64_t length = s.reduce_axes[0].extent.max();
-  const bool along_vectors = schedule::RunningAxis(s) + 1 == s.axes.size();  // one chain of additions for each line
+  const bool along_vectors = *running + 1 == s.axes.size();  // one chain of additions for each line
   return length > kUnrolledLengthMax && (!along_vectors || Product(s.axes) > kStepsMax / length);
 }
 
 // One pass over strips of columns: each row is the one before it plus its own values.
-absl::Status ScheduleScan(Sketch& sketch, const std::string& stage) {
+absl::Status ScheduleScan(Sketch& sketch, const std::string& stage, size_t running) {
   const ir::Stage s = sketch.Get(stage).stage;
-  const size_t running = schedule::RunningAxis(s);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Scan{stage}));
   const bool enough = Product(s.axes) >= kSerialScanMax;
   std::vector<std::string> lines;
@@ -89,8 +89,9 @@ absl::StatusOr<bool> ScheduleLines(Sketch& sketch) {
   for (const std::string& stage : StagesOf(sketch.state)) {
     const ir::Stage s = sketch.Get(stage).stage;
     const bool sorts = s.reduction == ir::Reduction::kOrder;
-    if (!sorts && !ShouldScan(s)) continue;
-    HONE_RETURN_IF_ERROR((sorts ? ScheduleSort : ScheduleScan)(sketch, stage));
+    const std::optional<size_t> running = schedule::RunningAxis(s);
+    if (!sorts && !ShouldScan(s, running)) continue;
+    HONE_RETURN_IF_ERROR(sorts ? ScheduleSort(sketch, stage) : ScheduleScan(sketch, stage, *running));
     any = true;
   }
   return any;

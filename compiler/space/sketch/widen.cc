@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/ir/typing.h"
 #include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/operands.h"
 #include "compiler/space/sketch/shared_tile.h"
@@ -21,9 +22,7 @@ std::vector<ir::Load> NarrowFactors(const ir::Stage& stage) {
   for (const ir::Expr& factor : {product.a, product.b}) {
     const ir::Cast* cast = factor.As<ir::Cast>();
     const ir::Load* load = cast == nullptr ? nullptr : cast->value.As<ir::Load>();
-    if (load == nullptr) continue;
-    const ir::DType dtype = load->buffer->dtype;
-    if (dtype == ir::DType::kFloat16 || dtype == ir::DType::kBFloat16) loads.push_back(*load);
+    if (load != nullptr && ir::IsStorageOnly(load->buffer->dtype)) loads.push_back(*load);
   }
   return loads;
 }
