@@ -100,13 +100,7 @@ absl::Status HostLock::Lock(Mode mode) {
   return status;
 }
 
-absl::StatusOr<bool> HostLock::TryLock(Mode mode) {
-  HONE_ASSIGN_OR_RETURN(const bool first_in_queue, LockFile(QueuePath(), LOCK_EX | LOCK_NB, queue_fd_));
-  if (!first_in_queue) return false;
-  absl::StatusOr<bool> locked = LockFile(path_, Operation(mode) | LOCK_NB, fd_);
-  flock(queue_fd_, LOCK_UN);
-  return locked;
-}
+absl::StatusOr<bool> HostLock::TryLock(Mode mode) { return TryLockFor(mode, std::chrono::milliseconds(0)); }
 
 absl::StatusOr<bool> HostLock::TryLockFor(Mode mode, std::chrono::milliseconds most) {
   constexpr std::chrono::milliseconds kPause(10);

@@ -56,7 +56,7 @@ TEST_F(HostLockTest, WaitingExclusiveHolderHoldsBackNewSharedOnes) {
   EXPECT_EQ(third.TryLock(HostLock::Mode::kShared).value(), false);
 }
 
-// Whoever comes later waits behind it, so that an endless stream of compilers does not keep it from the lock.
+// A process that asks for the lock later waits behind one that waits for it with a limit.
 TEST_F(HostLockTest, AnExclusiveHolderWithPatienceComesBetweenSharedOnes) {
   std::atomic<bool> over = false;
   HostLock first = OpenLock(), patient = OpenLock();
