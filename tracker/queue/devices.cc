@@ -26,6 +26,12 @@ constexpr size_t kHealthRecordsPerAgentMax = 256;
 constexpr absl::Duration kKnownPeriod = absl::Minutes(10);     // how exactly `last_seen` of a stored device is kept
 constexpr absl::Duration kAwayCheckPeriod = absl::Minutes(1);  // a minute is little against forget_after
 
+// The agent and the device of a name that NameOf made. An agent id contains no slash.
+std::pair<std::string, std::string> SplitName(const std::string& name) {
+  const size_t slash = name.find('/');
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
+
 absl::Status ValidateDevice(const v1::DeviceState& device) {
   HONE_RETURN_IF_ERROR(CheckNameLength("device_id", device.device_id()));
   if (device.ByteSizeLong() <= kDeviceBytesMax) return absl::OkStatus();
@@ -144,20 +150,20 @@ void DeviceRegistry::RememberDevice(const Agent& agent, const v1::DeviceState& s
 void DeviceRegistry::RestoreHealth(const std::string& name, v1::HealthRecord health) {
   health.clear_cooling_since();
   if (health.has_known()) {
-    const size_t slash = name.find('/');  // an agent id contains no slash
-    Agent& agent = agents_[name.substr(0, slash)];
-    agent.id = name.substr(0, slash);
+    const auto [agent_id, device_id] = SplitName(name);
+    Agent& agent = agents_[agent_id];
+    agent.id = agent_id;
     agent.version = health.known().agent_version();
     agent.last_seen = std::max(agent.last_seen, FromProto(health.known().last_seen()));
-    agent.devices[name.substr(slash + 1)].state = health.known().state();
+    agent.devices[device_id].state = health.known().state();
   }
   health_[name] = std::move(health);
 }
 
 bool DeviceRegistry::IsPresent(const std::string& name) const {
-  const size_t slash = name.find('/');  // an agent id contains no slash
-  const auto agent = agents_.find(name.substr(0, slash));
-  return agent != agents_.end() && agent->second.devices.contains(name.substr(slash + 1));
+  const auto [agent_id, device_id] = SplitName(name);
+  const auto agent = agents_.find(agent_id);
+  return agent != agents_.end() && agent->second.devices.contains(device_id);
 }
 
 // Bounds the health records of one agent, so that an agent that keeps renaming its devices cannot fill the memory.
