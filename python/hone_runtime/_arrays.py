@@ -61,7 +61,7 @@ class Slot:
         self._tensor = DLTensor(None, (K_DL_CPU, 0), port.ndim, port.dtype, self._extents, None, 0)
         self._pointer = ctypes.addressof(self._tensor)
         self.is_small = math.prod(most) * self.dtype.itemsize <= _SMALL_BYTES
-        # Of the slot, with the current shape; None: it is not bound.
+        # The small array that is bound, which has the current shape; None if other memory is bound.
         self.own: np.ndarray | None = None
         self._keeps: Any = None  # the owner of the memory that is bound
 
