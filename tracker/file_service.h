@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gRPC service FileService: the store of the files of runs (files/file_store.h), with errors converted.
+#ifndef HONE_TRACKER_FILE_SERVICE_H_
+#define HONE_TRACKER_FILE_SERVICE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "files/file_store.h"
+#include "grpcpp/impl/codegen/service_type.h"
+#include "tracker/callers.h"
+
+namespace hone::tracker {
+
+// Opens the tracker's store. in_use: the digests of files that open jobs name; it is called without locks of the store,
+// and may take a lock of the farm. Errors as FileStore::Open.
+absl::StatusOr<std::unique_ptr<files::FileStore>> OpenFiles(const std::filesystem::path& folder, int64_t quota,
+                                                            std::function<std::set<std::string>()> in_use);
+
+// The service is synchronous: its calls read and write a disk, on gRPC's threads for such calls, and take no lock of
+// the farm but that of `in_use`. store: must outlive the service.
+std::unique_ptr<grpc::Service> MakeFileService(files::FileStore* store, Callers callers);
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_FILE_SERVICE_H_
