@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -52,6 +54,16 @@ size_t FirstChunkBytes(std::string_view bytes);
 // Reads the open file from its beginning to its end, whatever its position is, with 8 MiB of memory. path: for errors.
 // kUnavailable: it cannot be read; kCancelled: a stop was requested.
 absl::StatusOr<FileDescription> DescribeFile(int descriptor, const std::string& path, const std::stop_token& stop = {});
+
+// kInvalidArgument: the file has no chunk of that index.
+absl::Status CheckIndex(const FileDescription& file, int64_t index);
+
+// The contents of a chunk of the open file, at its place there or at another one; nullopt: they differ from the digest.
+// path: for the error, kUnavailable.
+absl::StatusOr<std::optional<std::string>> ReadChunk(int descriptor, const std::filesystem::path& path,
+                                                     const FileDescription& file, size_t index);
+absl::StatusOr<std::optional<std::string>> ReadChunkAt(int descriptor, const std::filesystem::path& path,
+                                                       const ChunkName& chunk, int64_t offset);
 
 }  // namespace hone::files
 

@@ -16,8 +16,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +31,7 @@
 #include "absl/time/time.h"
 #include "files/chunks.h"
 #include "files/open_file.h"
+#include "files/partial_file.h"
 
 namespace hone::files {
 
@@ -46,17 +50,22 @@ struct KeepRules {
 
 class FileStore {
  public:
-  // Opens the folder. A missing one is created, without access for other users. kFailedPrecondition: another process
-  // uses it; kUnavailable: the folder cannot be made or read.
+  // Opens the folder. A missing one is created, without access for other users. Files beyond the quota stay until the
+  // next call that deletes some. kFailedPrecondition: another process uses it; kUnavailable: the folder cannot be made
+  // or read.
   static absl::StatusOr<std::unique_ptr<FileStore>> Open(std::filesystem::path folder, KeepRules rules);
-  ~FileStore();
 
-  // Announces a file, and returns the indices of the chunks to put, one for each different content. None: the file is
-  // complete, and unused since now. owner: whose quota the file counts against, that of the last offer; "" = of none.
-  // Files that were unused for longest are deleted if the quota demands it. An offer with another list of chunks than
-  // the last one of the same file starts it anew. kInvalidArgument (CheckDescription), kResourceExhausted (a quota),
-  // kUnavailable (the disk is full or fails; nothing of the file is left behind).
-  absl::StatusOr<std::vector<int32_t>> Offer(const FileDescription& file, const std::string& owner = "");
+  struct OfferResult {
+    // The chunks to put, one index for each different content, in order. None: the file is complete.
+    std::vector<int32_t> missing;
+    bool completed = false;  // by this call: all of its chunks are in other files, too
+  };
+  // Announces a file. Whether complete or partial, it counts as used now. owner: whose quota it counts against, that of
+  // the last offer; "" = of none. Files that were unused for longest are deleted if the quota demands it. An offer with
+  // another list of chunks than the last one of the same file starts it anew. kInvalidArgument (CheckDescription),
+  // kResourceExhausted (a quota), kDataLoss (as for Put), kUnavailable (the disk is full or fails; nothing of the file
+  // is left behind).
+  absl::StatusOr<OfferResult> Offer(const FileDescription& file, const std::string& owner = "");
 
   struct PutResult {
     int32_t missing = 0;     // chunks of different contents that are still missing
@@ -76,8 +85,8 @@ class FileStore {
   // The file, open for reading. It can be read also after it was deleted from the folder.
   absl::StatusOr<OpenedFile> OpenFile(const std::string& digest);
 
-  // Copies a file of this machine into the store, without copying its bytes where the file system can share them.
-  // Errors as Offer; kNotFound: it cannot be opened; kCancelled.
+  // Copies a file of this machine into the store. Errors as Offer; kNotFound: it cannot be opened; kAborted: it changed
+  // meanwhile; kCancelled.
   absl::StatusOr<FileDescription> AddLocal(const std::string& path, const std::string& owner = "",
                                            const std::stop_token& stop = {});
 
@@ -87,14 +96,79 @@ class FileStore {
   struct Usage {
     int64_t bytes = 0;    // of complete files, and of the whole of partial ones
     int64_t files = 0;    // complete ones
-    int64_t partial = 0;  // files
+    int64_t partial = 0;  // partial ones
   };
   Usage usage() const;
 
  private:
-  class Contents;
-  explicit FileStore(std::unique_ptr<Contents> contents);
-  const std::unique_ptr<Contents> contents_;
+  // A complete file, and a partial one with what the rules need to know about it.
+  struct Complete {
+    FileDescription file;
+    std::string owner;
+    absl::Time used;
+    absl::Time written;     // the time of use that is on the disk, too
+    bool verified = false;  // its whole digest was compared since Open
+  };
+  struct Partial {
+    std::shared_ptr<PartialFile> contents;
+    std::string owner;
+    absl::Time used;
+  };
+  // Where a chunk is: in a complete file.
+  struct Place {
+    std::string digest;  // of the file
+    int64_t offset;
+  };
+  // A file, complete or partial, as the rules see it.
+  struct Kept {
+    absl::Time used;
+    int64_t charge;  // bytes that it counts
+    std::string digest, owner;
+    bool partial, deletable;
+  };
+
+  FileStore(std::filesystem::path folder, KeepRules rules, OpenedFile lock);
+  absl::Status ReadFolder();
+  absl::Status ReadComplete(const std::string& digest);
+  absl::Status ReadPartial(const std::string& digest);
+
+  std::filesystem::path PathOf(const std::string& digest) const;
+  std::filesystem::path PartPathOf(const std::string& digest) const;
+  std::filesystem::path ListPathOf(const std::string& digest) const;
+  std::set<std::string> InUse() const { return rules_.in_use ? rules_.in_use() : std::set<std::string>(); }
+
+  // Each of these is called with mutex_ held.
+  absl::Status WriteList(const FileDescription& file, const std::string& owner);
+  std::vector<Kept> ListKept(const std::set<std::string>& in_use) const;  // unused for longest first
+  static int64_t BytesHeldBy(const std::string& owner, const std::vector<Kept>& kept);
+  absl::Status MakeRoom(const FileDescription& file, const std::string& owner, const std::set<std::string>& in_use);
+  void DeleteDownTo(int64_t bytes, const std::vector<Kept>& kept);
+  // Charges the file to another owner, if that has room. held_by: the owner until now.
+  void MoveTo(const std::string& owner, const FileDescription& file, const std::set<std::string>& in_use,
+              std::string& held_by);
+  void Touch(const std::string& digest, Complete& complete);
+  void Insert(FileDescription file, std::string owner, absl::Time used, bool verified);
+  void DeleteComplete(const std::string& digest);
+  void DeletePartial(const std::string& digest);
+
+  // The partial file to go on with; null if the file is complete.
+  absl::StatusOr<std::shared_ptr<PartialFile>> Begin(const FileDescription& file, const std::string& owner);
+  // Opens a complete file, and says whether its whole digest was compared.
+  absl::StatusOr<OpenedFile> OpenStored(const std::string& digest, FileDescription* file, bool* verified);
+  absl::Status DeleteDamaged(const std::string& digest);
+  // Each of these is called with the partial file's mutex held. A failure deletes it.
+  absl::Status Prepare(PartialFile& partial);
+  absl::Status CopyKnownChunks(PartialFile& partial);
+  absl::Status Finish(PartialFile& partial);
+  absl::Status Failed(PartialFile& partial, absl::Status why);
+
+  const std::filesystem::path folder_;
+  const KeepRules rules_;
+  const OpenedFile lock_;     // locked, so that no other process opens the folder
+  mutable std::mutex mutex_;  // guards what follows. It is never held while a file's bytes are read or written
+  std::map<std::string, Complete> complete_;
+  std::map<std::string, Partial> partial_;
+  std::multimap<Sha256Digest, Place> places_;  // of the chunks of complete files
 };
 
 }  // namespace hone::files

@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -59,6 +61,25 @@ class FileTransfer {
 
  private:
   class Calls;
+  // Counts the bytes of the different contents of a file, and reports them.
+  class Meter {
+   public:
+    // missing: indices of chunks that are to travel.
+    Meter(const FileDescription& file, const std::vector<int32_t>& missing, const TransferOptions& options);
+    void Add(int32_t index);  // the chunk has travelled; again: it counts once
+
+   private:
+    const TransferOptions& options_;
+    std::vector<Sha256Digest> digests_;      // of all chunks
+    std::map<Sha256Digest, int64_t> bytes_;  // of contents that have not travelled yet, wherever they are in the file
+    TransferProgress progress_;
+  };
+  absl::Status Send(const FileDescription& file, const OpenedFile& source, const std::string& path);
+  static absl::Status SendMissing(Calls& calls, const FileDescription& file, const std::vector<int32_t>& missing,
+                                  const OpenedFile& source, const std::string& path, Meter& meter);
+  static absl::Status FetchMissing(Calls& calls, const FileDescription& file, std::vector<int32_t> missing,
+                                   FileStore& store, Meter& meter);
+
   const Connect connect_;
   const TransferOptions options_;
 };
