@@ -26,6 +26,7 @@
 #include "storage/backup.h"
 #include "storage/open.h"
 #include "tracker/access.h"
+#include "tracker/file_service.h"
 #include "tracker/http/http_front_end.h"
 #include "tracker/http/notifier.h"
 #include "tracker/http/post.h"
@@ -38,10 +39,11 @@ namespace hone::tracker {
 namespace {
 
 struct Options {
-  std::string listen, records, state, port_file, pki;
+  std::string listen, records, state, files, port_file, pki;
   std::string http, http_file;
   std::string backup_to, restore_from;
   std::string certificate_life = "30d", keep_jobs_for = "90d";
+  int64_t files_quota = int64_t{16} << 30;  // bytes
   int keep_jobs = JobOptions().ended_max;
   v1::SandboxLevel required_sandbox = DeviceOptions().required_sandbox;
   std::vector<std::string> notify_allowed;
@@ -186,7 +188,10 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options, files.records));
-  const auto services = MakeServices(shell.get(), store.get(), membership.get());
+  const std::filesystem::path folder = options.files.empty() ? files.state.string() + ".files" : options.files;
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<files::FileStore> contents,
+                        OpenFiles(folder, options.files_quota, nullptr));
+  const auto services = MakeServices(shell.get(), store.get(), contents.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
   // The notifier runs without --notify-allow too: it closes the notices of jobs that were submitted when notices were
@@ -223,6 +228,14 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
+  app.add_option(
+      "--files", options.files,
+      "folder of the files of runs: packages, inputs and outputs (default: the file of --state with .files)");
+  app.add_option("--files-quota", options.files_quota,
+                 "how much that folder may hold, such as 16GiB; files that open jobs need, or that were used within a "
+                 "day, are not deleted for new ones (default: 16GiB)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->type_name("SIZE");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
   app.add_option("--pki", options.pki, "folder of the farm's certificates that hone pki init made; with HOST:PORT");
   app.add_option(

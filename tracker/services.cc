@@ -12,6 +12,7 @@
 #include "hone/v1/tuner.grpc.pb.h"
 #include "tracker/access.h"
 #include "tracker/callers.h"
+#include "tracker/file_service.h"
 #include "tracker/identity_services.h"
 #include "tracker/record_service.h"
 #include "transport/transport.h"
@@ -183,7 +184,7 @@ class AdminServiceShell final : public v1::AdminService::Service {
 
 }  // namespace
 
-std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::Store* store,
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::Store* store, files::FileStore* files,
                                                          const Membership* membership) {
   const Callers callers(membership);
   std::vector<std::unique_ptr<grpc::Service>> services;
@@ -192,6 +193,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::
   services.push_back(std::make_unique<JobServiceShell>(shell, callers));
   services.push_back(std::make_unique<AdminServiceShell>(shell, callers));
   services.push_back(MakeRecordService(store, callers));
+  services.push_back(MakeFileService(files, callers));
   if (membership != nullptr) AddIdentityServices(membership, services);
   return services;
 }

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/agent.pb.h"
+#include "hone/v1/file.pb.h"
 #include "hone/v1/identity.pb.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/record.pb.h"
@@ -26,7 +27,8 @@ inline std::set<std::string> AllMethods() {
   // A file's descriptors are registered only if its generated code is linked.
   for (const auto* linked :
        {v1::ListDevicesRequest::descriptor(), v1::SubmitJobRequest::descriptor(), v1::RecordKey::descriptor(),
-        v1::LeaseJobRequest::descriptor(), v1::SynchronizeRequest::descriptor(), v1::JoinRequest::descriptor()}) {
+        v1::LeaseJobRequest::descriptor(), v1::SynchronizeRequest::descriptor(), v1::JoinRequest::descriptor(),
+        v1::OfferFileRequest::descriptor()}) {
     HONE_CHECK(linked != nullptr);
   }
   std::set<std::string> methods;

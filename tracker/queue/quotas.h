@@ -28,6 +28,9 @@ struct Quotas {
   int streams_total = 48;
   int stream_waits = 200;  // calls of one identity that wait for a stream, a thread each; a compile asks from all cores
   int watches = 200;       // calls of one identity that wait for events of a job; a command has one per job it watches
+  // The share of the store of files that one identity's files may have, of those that may not be deleted now. A full
+  // store then needs two identities, and the files of both are deleted in a day or when their jobs end.
+  double file_share = 0.5;
   // Calls of one identity: the average rate, and the burst. A tuner at full speed makes some ten calls a second; a
   // compile makes one for each kernel of a model at once.
   double calls_per_second = 200;
