@@ -88,7 +88,9 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   std::vector<std::string> agent = {"--tracker", farm.address_, "--name", kAgent};
   for (const std::string& device : options.devices) agent.insert(agent.end(), {"--device", device});
   if (options.threads > 0) agent.insert(agent.end(), {"--threads", std::to_string(options.threads)});
-  if (!options.state.empty()) agent.insert(agent.end(), {"--outbox", farm.state_ / "outbox"});
+  if (!options.state.empty()) {
+    agent.insert(agent.end(), {"--outbox", farm.state_ / "outbox", "--files", farm.state_ / "agent-files"});
+  }
   farm.Add("hone-agent", std::move(agent));
   std::vector<std::string> tuner = {"--tracker", farm.address_};
   if (!options.reproducers.empty()) tuner.insert(tuner.end(), {"--reproducers", options.reproducers});
@@ -103,7 +105,8 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
 absl::Status LocalFarm::StartTracker() {
   const std::filesystem::path port_file = folder_ / "serves", dashboard = folder_ / "dashboard";
   std::vector<std::string> arguments = {"--listen", address_,           "--records",   options_.records,
-                                        "--state",  state_ / "jobs.db", "--port-file", port_file};
+                                        "--state",  state_ / "jobs.db", "--port-file", port_file,
+                                        "--files",  state_ / "files"};
   if (options_.http_port.has_value()) {
     arguments.insert(arguments.end(),
                      {"--http", fmt::format("127.0.0.1:{}", *options_.http_port), "--http-file", dashboard});

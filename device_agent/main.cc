@@ -45,6 +45,7 @@
 #include "device_agent/launcher/launcher_main.h"
 #include "device_agent/launcher/plausible.h"
 #include "device_agent/sandbox/control_group.h"
+#include "files/file_store.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.pb.h"
 #include "pki/farm_link.h"
@@ -61,10 +62,12 @@ struct Options {
   std::string tracker, name, target;
   std::vector<std::string> devices = {"cpu"}, labels;
   int threads = 0;
-  std::string identity;           // a folder (pki/identity_folder.h)
-  std::string token, token_file;  // to join with: one of them
-  std::string user;               // of the service
-  std::string outbox;             // a folder (outbox.h)
+  std::string identity;                    // a folder (pki/identity_folder.h)
+  std::string token, token_file;           // to join with: one of them
+  std::string user;                        // of the service
+  std::string outbox;                      // a folder (outbox.h)
+  std::string files;                       // a folder of packages (files/file_store.h)
+  int64_t files_quota = int64_t{4} << 30;  // bytes
   SandboxLevel required = SandboxLevel::kNone;
   bool die_with_parent = false, json = false;
   std::string launcher_folder;
@@ -255,6 +258,7 @@ absl::Status TakeIdentity(Options& options) {
   options.name = name;
   HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(options.identity));
   if (options.outbox.empty()) options.outbox = (std::filesystem::path(options.identity) / "outbox").string();
+  if (options.files.empty()) options.files = (std::filesystem::path(options.identity) / "files").string();
   if (options.tracker.empty()) options.tracker = settings.tracker;
   if (options.labels.empty()) options.labels = settings.labels;
   if (!options.tracker.empty()) return absl::OkStatus();
@@ -311,6 +315,15 @@ absl::Status Join(Options options) {
   return absl::OkStatus();
 }
 
+// Opens the cache of packages. A package that a run needs always comes in; the quota says what stays afterwards.
+absl::StatusOr<std::unique_ptr<files::FileStore>> OpenPackages(const std::filesystem::path& folder, int64_t quota) {
+  HONE_ASSIGN_OR_RETURN(
+      auto packages,
+      files::FileStore::Open(folder, {.quota = quota, .refuse_beyond_quota = false, .keep = absl::ZeroDuration()}));
+  packages->DeleteBeyondQuota();
+  return packages;
+}
+
 absl::Status Run(Options options, const sigset_t& signals) {
   const ServiceWatchdog supervisor;
   HONE_RETURN_IF_ERROR(TakeIdentity(options));
@@ -332,6 +345,13 @@ absl::Status Run(Options options, const sigset_t& signals) {
     if (!response.ok()) return Annotate(response.status(), "tracker " + options.tracker);
     return response;
   };
+  std::optional<TemporaryFolder> temporary;
+  if (options.files.empty()) {
+    HONE_ASSIGN_OR_RETURN(temporary, TemporaryFolder::Create());
+    options.files = *temporary / "files";
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<files::FileStore> packages,
+                        OpenPackages(options.files, options.files_quota));
   std::optional<Outbox> outbox;
   if (!options.outbox.empty()) {
     HONE_ASSIGN_OR_RETURN(outbox, Outbox::Open(options.outbox));
@@ -401,6 +421,13 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
   app.add_option("--outbox", options.outbox,
                  "folder for results that the tracker has not acknowledged (default: outbox in the folder of the "
                  "certificate; none on a unix socket)");
+  app.add_option("--files", options.files,
+                 "folder of packages that this agent has run (default: files in the folder of the certificate; a "
+                 "temporary one on a unix socket)");
+  app.add_option("--files-quota", options.files_quota,
+                 "how much of that folder is kept between runs, such as 4GiB; 0 keeps nothing (default: 4GiB)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->type_name("SIZE");
   app.add_option_function<std::string>(
          "--require-sandbox", [&options](const std::string& name) { options.required = *ParseSandboxLevel(name); },
          "do not start if the sandbox of kernels is below this level (default: none)")
