@@ -20,6 +20,7 @@
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "files/transfer.h"
 #include "hone/v1/identity.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
 #include "pki/identity_folder.h"
@@ -466,6 +467,34 @@ TEST_F(JoinTest, TheAuditLogHoldsChangesAndRefusals) {
   EXPECT_EQ(find("AdminService/ListDevices"), "") << "who only reads is not in it";
   EXPECT_EQ(entries[0]["object"], "board");
   EXPECT_THAT(entries[0]["peer"].get<std::string>(), HasSubstr("ip"));
+}
+
+TEST_F(JoinTest, ClientsBringFilesAndViewersFetchThem) {
+  StartTracker();
+  for (const std::string role : {"client", "viewer", "tuner"}) {
+    ASSERT_EQ(Join(Token(role), role, {"--name", role + "1"}), 0) << said_;
+  }
+  const auto transfer = [&](const std::string& folder) {
+    const auto channel = OpenChannel(address_, Files(folder)).value();
+    return files::FileTransfer([channel] { return channel; });
+  };
+  const std::string contents(size_t{9} << 20, 'x'), path = folder_ / "model.hone";
+  std::ofstream(path) << contents;
+  EXPECT_TRUE(absl::IsPermissionDenied(transfer("viewer").Upload(path).status()));
+  const auto name = transfer("client").Upload(path);
+  ASSERT_TRUE(name.ok()) << name.status();
+  std::string fetched;
+  const auto write = [&](std::string_view piece) { return fetched.append(piece), absl::OkStatus(); };
+  ASSERT_TRUE(transfer("viewer").DownloadTo(*name, write).ok());
+  EXPECT_EQ(fetched, contents);
+  EXPECT_TRUE(absl::IsPermissionDenied(transfer("tuner").DownloadTo(*name, write)));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "records.farm.files" / name->digest()));
+  const json entries = HoneJson({"audit"})["entries"];
+  const auto stored = std::ranges::find(entries, "FileService/Put", [](const json& entry) { return entry["method"]; });
+  ASSERT_NE(stored, entries.end()) << entries.dump();
+  EXPECT_EQ((*stored)["name"], "client1");
+  EXPECT_EQ((*stored)["object"], name->digest());
+  EXPECT_EQ((*stored)["result"], "ok");
 }
 
 TEST_F(JoinTest, AnAuthorityIsMadeOnce) {

@@ -13,16 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include "base/random.h"
 #include "base/temporary_folder.h"
 #include "deploy/package/atomic_file.h"
 #include "deploy/runtime/memory.h"
 #include "deploy/runtime/package_view.h"
+#include "files/chunks.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::package {
@@ -91,6 +94,37 @@ TEST(PackageWriterTest, ConstantsOfOddSizesStayAlignedAndWhole) {
     const auto data = view.constants.subspan(tensor.offset, tensor.bytes);
     EXPECT_EQ(std::string(data.begin(), data.end()), view.programs[0].Text(tensor.name));
   }
+}
+
+// What travels to a device that has another package of the model: code and tables, and the chunk where they meet the
+// constants.
+TEST(PackageWriterTest, PackagesOfOneModelShareTheChunksOfTheirConstants) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  std::string weights(size_t{24} << 20, '\0');
+  Random random(1);
+  for (char& byte : weights) byte = static_cast<char>(random.Next());
+  const auto describe = [&](const std::string& code) {
+    PackageContents contents = TinyContents(code);
+    contents.programs[0].tensors.push_back(
+        {.name = "weights",
+         .dtype = DType::kUInt8,
+         .shape = {static_cast<int64_t>(weights.size())},
+         .kind = TensorKind::kConstant,
+         .data = {reinterpret_cast<const uint8_t*>(weights.data()), weights.size()}});
+    const std::string path = folder / "p.hone";
+    EXPECT_TRUE(WritePackage(contents, path).ok());
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const files::FileDescription description = files::DescribeFile(file, path).value();
+    close(file);
+    return description;
+  };
+  const files::FileDescription first = describe(kCode), second = describe(std::string(300'000, 'c'));
+  int64_t travels = 0;
+  for (const files::ChunkName& chunk : second.chunks) {
+    travels += std::ranges::count(first.chunks, chunk) == 0 ? chunk.bytes : 0;
+  }
+  EXPECT_GT(travels, 0);
+  EXPECT_LT(travels, 300'000 + 2 * files::kChunkBytesMax);
 }
 
 TEST(PackageWriterTest, TheSameContentsGiveTheSameBytes) {
