@@ -294,6 +294,24 @@ TEST_F(FileStoreTest, FilesThatWereUnusedForLongestMakeRoom) {
   EXPECT_TRUE(absl::IsResourceExhausted(Store(*store_, RandomBytes(4, 11 * kMiB)).status()));
 }
 
+TEST_F(FileStoreTest, FilesAreDeletedInTheOrderOfTheirLastUse) {
+  Open({.quota = 8 * kMiB});
+  std::vector<std::string> digests;
+  for (uint64_t i = 0; i < 8; ++i) digests.push_back(Store(*store_, RandomBytes(i, kMiB))->digest);
+  std::ranges::sort(digests);
+  const std::vector<size_t> order = {5, 2, 7, 0, 3, 6, 1, 4};
+  for (const size_t next : order) {
+    now_ += absl::Hours(1);
+    ASSERT_TRUE(store_->Describe(digests[next]).ok());
+  }
+  now_ += absl::Hours(30);
+  for (size_t i = 0; i < order.size(); ++i) {
+    ASSERT_TRUE(Store(*store_, RandomBytes(100 + i, kMiB)).ok());
+    EXPECT_FALSE(Names().contains(digests[order[i]]));
+    for (size_t later = i + 1; later < order.size(); ++later) EXPECT_TRUE(Names().contains(digests[order[later]]));
+  }
+}
+
 TEST_F(FileStoreTest, APartialFileThatNobodySendsMakesRoom) {
   Open({.quota = 10 * kMiB});
   const std::string contents = RandomBytes(1, 9 * kMiB), other = RandomBytes(2, 9 * kMiB);
