@@ -190,10 +190,11 @@ absl::StatusOr<v1::Sandbox> Launcher::Open() {
   return sandbox_;
 }
 
-absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const std::stop_token& stop) {
+absl::StatusOr<Launcher::RunResult> Launcher::Exchange(const v1::Batch& batch, const std::vector<int>& files,
+                                                       const std::stop_token& stop) {
   if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
   bool answered = false, hung_up = false;
-  v1::BatchResult result;
+  RunResult run;
   {
     std::jthread patience;  // of somebody once the visit is to end
     const std::stop_callback cancel(stop, [&] {
@@ -205,19 +206,21 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
       reading = std::jthread([&](const std::stop_token& over) { Repeat(over, [&] { ReadSensors(); }); });
     }
     const double peak = options_.peak_gflops ? options_.peak_gflops() : 0;
-    answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
+    answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) &&
+               (!batch.has_run() || SendFiles(channel_, files)) && ReceiveMessage(channel_, &run.result) &&
+               (!batch.has_run() || ReceiveFiles(channel_, run.outputs));
   }
   if (answered && !hung_up) {
     char byte;
     [[maybe_unused]] const ssize_t emptied = read(cancel_[0], &byte, 1);  // the callback wrote one at most
-    return result;
+    return run;
   }
   Stop();
   if (!hung_up) return absl::AbortedError("the launcher process ended during the visit");
   spdlog::warn("the launcher of {} did not end its visit within {} s and was killed", options_.device,
                kCancelPatience.count());
-  v1::BatchResult cancelled;
-  cancelled.set_error(kCancelled);
+  RunResult cancelled;
+  cancelled.result.set_error(kCancelled);
   return cancelled;
 }
 
@@ -225,17 +228,18 @@ void Launcher::ReadSensors() {
   if (options_.sensors) AddReading(options_.sensors(), sensors_);
 }
 
-v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
+Launcher::RunResult Launcher::RunWithFiles(const v1::Batch& batch, const std::vector<int>& files,
+                                           const std::stop_token& stop) {
   sensors_ = {};
-  auto result = Exchange(batch, stop);
-  if (result.ok()) {
+  absl::StatusOr<RunResult> run = Exchange(batch, files, stop);
+  if (run.ok()) {
     ReadSensors();
-    AddSensors(sensors_, *result);
-    return *std::move(result);
+    AddSensors(sensors_, run->result);
+    return *std::move(run);
   }
-  spdlog::error("{}", std::string(result.status().message()));
-  v1::BatchResult failed;
-  failed.set_error(std::string(result.status().message()));
+  spdlog::error("{}", std::string(run.status().message()));
+  RunResult failed;
+  failed.result.set_error(std::string(run.status().message()));
   return failed;
 }
 

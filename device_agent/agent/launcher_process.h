@@ -15,9 +15,11 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/memory_file.h"
 #include "base/temporary_folder.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/sandbox/control_group.h"
@@ -54,7 +56,18 @@ class Launcher {
   absl::StatusOr<v1::Sandbox> Open();
   // Measures the batch, after starting the process if it does not run. All failures are in BatchResult.error, which is
   // "cancelled" soon after a stop was requested.
-  v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop);
+  v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop) {
+    return RunWithFiles(batch, {}, stop).result;
+  }
+  // The same for a batch with a run. files: descriptors, open for reading, of its packages in order, then of its inputs
+  // if it has any; they stay the caller's. Only the contents count, so the files may have no name any more.
+  struct RunResult {
+    v1::BatchResult result;
+    // With RunTask.keep_outputs and a report: for each package in order the file of its outputs (.npz), sealed, at its
+    // beginning. The report does not name them, because names are digests.
+    std::vector<MemoryFile> outputs;
+  };
+  RunResult RunWithFiles(const v1::Batch& batch, const std::vector<int>& files, const std::stop_token& stop);
   const Sensors& sensors() const { return sensors_; }  // combined from all readings of the last visit
 
  private:
@@ -63,7 +76,8 @@ class Launcher {
   void MakeGroup();
   SandboxLayer GroupLayer() const;
   void ReadSensors();
-  absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch, const std::stop_token& stop);
+  absl::StatusOr<RunResult> Exchange(const v1::Batch& batch, const std::vector<int>& files,
+                                     const std::stop_token& stop);
 
   const Options options_;
   pid_t pid_ = -1;

@@ -100,9 +100,15 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   const auto serve = [&] {
     double peak = 0;
     v1::Batch batch;
-    v1::BatchResult result;
+    std::vector<MemoryFile> files;
     if (!ReceiveNumber(channel, peak) || !ReceiveMessage(channel, &batch)) return false;
+    if (batch.has_run() && !ReceiveFiles(channel, files)) return false;
+    v1::BatchResult result;
     if (!visit_runner.has_value()) visit_runner.emplace(device, options);
+    if (batch.has_run()) {
+      result.set_error("this agent cannot run packages");
+      return SendMessage(channel, result) && SendFiles(channel, {});
+    }
     holding(HostLock::Mode::kExclusive, [&] {
       result = MeasureBatch(*visit_runner, batch, cancel, peak);
       KillStrayProcesses();
