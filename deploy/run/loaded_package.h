@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A package loaded by the runtime, for the commands that run one. Wraps the runtime's C interface with Status,
-// ownership and the package's metadata.
-#ifndef HONE_CLI_LOADED_PACKAGE_H_
-#define HONE_CLI_LOADED_PACKAGE_H_
+// A package loaded by the runtime, for the commands and the processes that run one. Wraps the runtime's C interface
+// with Status, ownership and the package's metadata.
+#ifndef HONE_DEPLOY_RUN_LOADED_PACKAGE_H_
+#define HONE_DEPLOY_RUN_LOADED_PACKAGE_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,17 +11,26 @@
 
 #include "absl/status/statusor.h"
 #include "deploy/package/metadata.h"
+#include "deploy/run/npz.h"
+#include "deploy/run/shape_text.h"
 #include "deploy/runtime/hone.h"
 
-namespace hone::cli {
+namespace hone::run {
+
+inline constexpr uint64_t kRandomInputsSeed = 1;  // of FillInputs, wherever a caller gives no inputs
 
 class LoadedPackage {
  public:
-  // Loads the package, and prints to standard error which of its programs were skipped. threads: as for the constructor
-  // of ThreadPool (base/thread_pool.h). fallback: the value of --fallback; empty: a package must not load ONNX Runtime,
-  // unless the environment allows it. Errors name `path`: kNotFound (cannot be opened), kDataLoss (damaged),
-  // kFailedPrecondition (no program for this machine), kResourceExhausted (memory), kInvalidArgument (threads).
-  static absl::StatusOr<LoadedPackage> Load(const std::string& path, int threads, const std::string& fallback);
+  struct Options {
+    int threads = 0;  // as for the constructor of ThreadPool (base/thread_pool.h)
+    // Whether ONNX Runtime may be loaded for the package; the environment may allow it, too.
+    bool allows_onnx_runtime = false;
+  };
+  // Errors name `path`: kNotFound (cannot be opened), kDataLoss (damaged), kFailedPrecondition (no program for this
+  // machine), kResourceExhausted (memory), kInvalidArgument (threads).
+  static absl::StatusOr<LoadedPackage> Load(const std::string& path, const Options& options);
+  // The same for an open file, which stays the caller's. Errors do not name it.
+  static absl::StatusOr<LoadedPackage> LoadFile(int file, const Options& options);
 
   HoneModel* model() const { return model_.get(); }
   const std::vector<HonePort>& inputs() const { return inputs_; }
@@ -37,20 +46,27 @@ class LoadedPackage {
   // The description of the program that runs; without kernels if `metadata` does not describe it.
   package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
 
-  // Sets the shapes of inputs: "ids=1,37", numbers only. Usage errors name the input.
-  absl::Status Resize(const std::vector<std::string>& shapes);
+  // Sets the shapes of inputs. kNotFound: there is no such input. kInvalidArgument: it has no such shape.
+  absl::Status Resize(const std::vector<NamedShape>& shapes);
 
   // Fills every input without a default with random values. The range is the one that the package gives for the input,
   // else [-1, 1) for floats, and 0 and 1 for integers, which are valid indices into every axis of at least two
   // elements.
   absl::Status FillInputs(uint64_t seed);
 
+  // As hone_prepare: loads what the next run needs.
+  absl::Status Prepare();
   absl::Status Run();
+
+  // The outputs of the last run, by name; they refer to the model's memory, which the next run overwrites.
+  absl::StatusOr<std::vector<ArrayView>> Outputs() const;
 
  private:
   struct Freer {
     void operator()(HoneModel* model) const { hone_free(model); }
   };
+
+  static absl::StatusOr<LoadedPackage> Adopt(HoneModel* model);
 
   std::unique_ptr<HoneModel, Freer> model_;
   std::vector<HonePort> inputs_, outputs_;
@@ -59,6 +75,6 @@ class LoadedPackage {
 // The last failure of the runtime on this thread as a Status; OK for HONE_OK.
 absl::Status RuntimeError(HoneStatus status);
 
-}  // namespace hone::cli
+}  // namespace hone::run
 
-#endif  // HONE_CLI_LOADED_PACKAGE_H_
+#endif  // HONE_DEPLOY_RUN_LOADED_PACKAGE_H_
