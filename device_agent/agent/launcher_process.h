@@ -33,6 +33,12 @@ namespace hone::agent {
 // and put a link in its place.
 absl::StatusOr<std::string> MakeLauncherFolder(const TemporaryFolder& parent);
 
+// A reading of sensors during a run of packages.
+struct TimedReading {
+  double at;  // SecondsNow
+  Sensors sensors;
+};
+
 // Used by one thread at a time.
 class Launcher {
  public:
@@ -85,6 +91,7 @@ class Launcher {
   absl::StatusOr<ControlGroup> group_ = absl::FailedPreconditionError("not asked for");
   v1::Sandbox sandbox_;
   Sensors sensors_;
+  std::vector<TimedReading> readings_;  // of the visit under way or the last one, in order
   // A pipe that holds a byte while the visit under way is to end. The launcher polls it. Only the agent writes and
   // empties it, so that a byte always concerns the newest visit.
   std::array<int, 2> cancel_{-1, -1};
