@@ -16,7 +16,8 @@ namespace hone::run {
 namespace {
 
 HoneLoadOptions OptionsOf(const LoadedPackage::Options& options) {
-  return {sizeof(HoneLoadOptions), options.threads, options.allows_onnx_runtime ? HONE_LOAD_ALLOW_ONNX_RUNTIME : 0};
+  return {sizeof(HoneLoadOptions), options.threads, options.allows_onnx_runtime ? HONE_LOAD_ALLOW_ONNX_RUNTIME : 0,
+          options.device.empty() ? nullptr : options.device.c_str()};
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ class LoadedPackage {
     int threads = 0;  // as for the constructor of ThreadPool (base/thread_pool.h)
     // Whether ONNX Runtime may be loaded for the package; the environment may allow it, too.
     bool allows_onnx_runtime = false;
+    std::string device;  // as in HoneLoadOptions; empty: no restriction
   };
   // Errors name `path`: kNotFound (cannot be opened), kDataLoss (damaged), kFailedPrecondition (no program for this
   // machine), kResourceExhausted (memory), kInvalidArgument (threads).

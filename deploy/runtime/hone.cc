@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -64,19 +65,22 @@ Fault NullPointer(const char* what) { return InvalidArgument(std::string(what) +
 // map(mapping) maps the package.
 template <typename Map>
 Fault Load(const Map& map, const HoneLoadOptions* options, HoneModel** model) {
-  HoneLoadOptions chosen = {sizeof(HoneLoadOptions), 0, 0};
+  constexpr size_t kFirstVersionBytes = offsetof(HoneLoadOptions, flags) + sizeof(HoneLoadOptions::flags);
+  HoneLoadOptions chosen = {};
   if (options != nullptr) {
-    if (options->struct_bytes < sizeof(HoneLoadOptions)) {
+    if (options->struct_bytes < kFirstVersionBytes) {
       return InvalidArgument("struct_bytes of the options is not set to their size");
     }
-    chosen = *options;
+    std::memcpy(&chosen, options, options->struct_bytes < sizeof chosen ? kFirstVersionBytes : sizeof chosen);
   }
   constexpr uint32_t kFlags = HONE_LOAD_TRUST_CONSTANTS | HONE_LOAD_ALLOW_ONNX_RUNTIME;
   if ((chosen.flags & ~kFlags) != 0) return InvalidArgument("unknown flag in the load options");
   const bool trust = (chosen.flags & HONE_LOAD_TRUST_CONSTANTS) != 0;
   auto result = std::make_unique<HoneModel>();
   const hone::runtime::BackendOptions backends = {
-      .threads = chosen.threads, .allows_onnx_runtime = (chosen.flags & HONE_LOAD_ALLOW_ONNX_RUNTIME) != 0};
+      .threads = chosen.threads,
+      .allows_onnx_runtime = (chosen.flags & HONE_LOAD_ALLOW_ONNX_RUNTIME) != 0,
+      .device = chosen.device == nullptr ? "" : chosen.device};
   Mapping file;
   HONE_RETURN_IF_FAULT(map(&file));
   HONE_RETURN_IF_FAULT(hone::runtime::Model::Load(

@@ -218,7 +218,10 @@ Fault Model::LoadExecutor(Alternative& alternative, const BackendOptions& option
 Fault Model::Use(Alternative& alternative) {
   if (&alternative == current_) return {};
   if (alternative.executor == nullptr) {
-    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, {1, options_.allows_onnx_runtime, executor().Pool()}));
+    BackendOptions options = options_;
+    options.threads = 1;
+    options.pool = executor().Pool();
+    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, options));
   }
   current_ = &alternative;
   program_ = alternative.program;

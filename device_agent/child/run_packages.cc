@@ -47,6 +47,7 @@ class PackageWork {
         findings_(task_.names.size()) {}
 
   absl::Status Run() {
+    child_.device().SetDriverEnvironment(task_.threads);
     HONE_RETURN_IF_ERROR(LoadAll());
     HONE_RETURN_IF_ERROR(child_.EndSetup());
     child_.launcher_channel().SendReady();
@@ -100,8 +101,9 @@ class PackageWork {
 
   absl::Status Load(size_t i) {
     const double start = SecondsNow();
-    HONE_ASSIGN_OR_RETURN(run::LoadedPackage package,
-                          run::LoadedPackage::LoadFile(FileOf(i), {task_.threads, task_.allows_onnx_runtime}));
+    HONE_ASSIGN_OR_RETURN(
+        run::LoadedPackage package,
+        run::LoadedPackage::LoadFile(FileOf(i), {task_.threads, task_.allows_onnx_runtime, child_.device().id()}));
     findings_[i].load_seconds = SecondsNow() - start;
     if (task_.has_inputs) {
       HONE_ASSIGN_OR_RETURN(const run::NpzReader inputs, run::NpzReader::OpenFile(InputsFile(), "the inputs"));

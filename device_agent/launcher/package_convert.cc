@@ -73,7 +73,9 @@ absl::Status CheckRun(const PackageRun& run, const PackageTask& task, double sec
 
 }  // namespace
 
-absl::StatusOr<PackageTask> ToPackageTask(const v1::RunTask& run, size_t files) {
+absl::StatusOr<PackageTask> ToPackageTask(const v1::Batch& batch, size_t files) {
+  const v1::RunTask& run = batch.run();
+  const int threads = run.threads() != 0 ? run.threads() : batch.threads();
   const auto count = static_cast<size_t>(run.packages_size());
   if (count == 0 || count > kPackagesMax) {
     return absl::InvalidArgumentError(fmt::format("a run has 1 to {} packages, not {}", kPackagesMax, count));
@@ -85,8 +87,8 @@ absl::StatusOr<PackageTask> ToPackageTask(const v1::RunTask& run, size_t files) 
   if (!IsBetween(run.seconds(), 0, kSecondsMax)) {
     return absl::InvalidArgumentError(fmt::format("cannot measure for {} s", run.seconds()));
   }
-  if (run.threads() < 0 || run.threads() > kThreadsMax) {
-    return absl::InvalidArgumentError(fmt::format("cannot run with {} threads", run.threads()));
+  if (threads < 0 || threads > kThreadsMax) {
+    return absl::InvalidArgumentError(fmt::format("cannot run with {} threads", threads));
   }
   if (static_cast<size_t>(run.shapes_size()) > kShapesMax || (run.has_inputs() && run.shapes_size() > 0)) {
     return absl::InvalidArgumentError("shapes are for random inputs, and each input has one");
@@ -95,7 +97,7 @@ absl::StatusOr<PackageTask> ToPackageTask(const v1::RunTask& run, size_t files) 
   for (const v1::FileName& package : run.packages()) task.names.push_back(Cut(package.name(), kNameBytesMax));
   task.has_inputs = run.has_inputs();
   task.shapes.assign(run.shapes().begin(), run.shapes().end());
-  task.threads = run.threads();
+  task.threads = threads;
   task.seconds = run.seconds();
   task.profile = run.profile();
   task.keep_outputs = run.keep_outputs();

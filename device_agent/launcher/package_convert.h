@@ -9,13 +9,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "device_agent/visit/package_task.h"
+#include "hone/v1/measure.pb.h"
 #include "hone/v1/run.pb.h"
 
 namespace hone::agent {
 
 // The task with the names of all packages and the fields that all children share. kInvalidArgument: a fault that the
-// tracker does not check. files: how many came with the task.
-absl::StatusOr<PackageTask> ToPackageTask(const v1::RunTask& run, size_t files);
+// tracker does not check. files: how many came with the batch.
+absl::StatusOr<PackageTask> ToPackageTask(const v1::Batch& batch, size_t files);
 
 // Whether the findings can be true of a child that had the task and took `seconds` by the launcher's clock.
 // kInternal: what is wrong.

@@ -227,7 +227,9 @@ class PackageVisitState {
     AddFirstRun(findings.packages.front(), *report_.add_packages());
     if (!outputs.has_value()) return true;
     if (const absl::Status sealed = SealOutputs(*outputs, findings.packages.front().output_bytes); !sealed.ok()) {
-      return End(sealed);
+      // The child may have sealed or kept the file itself.
+      return End(VisitFailure{FailureKind::kCrashed,
+                              fmt::format("package '{}': {}", task.names.front(), std::string(sealed.message()))});
     }
     visit_.outputs.push_back(*std::move(outputs));
     return true;
@@ -311,7 +313,7 @@ class PackageVisitState {
 PackageVisit PackageRunner::Run(const v1::Batch& batch, const std::vector<MemoryFile>& files, int cancel_fd) const {
   const double begun = SecondsNow();
   PackageVisit visit;
-  const absl::StatusOr<PackageTask> task = ToPackageTask(batch.run(), files.size());
+  const absl::StatusOr<PackageTask> task = ToPackageTask(batch, files.size());
   if (task.ok()) {
     visit = PackageVisitState(device_, options_, *task, files, batch.policy().visit_seconds(), cancel_fd).Run();
   } else {

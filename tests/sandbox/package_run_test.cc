@@ -27,6 +27,7 @@
 #include "device_agent/devices/cpu/cpu_device.h"
 #include "device_agent/launcher/package_runner.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
+#include "tests/unit/drivers/opencl_device.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::agent {
@@ -210,6 +211,26 @@ TEST_F(PackageRunTest, TheProgramForTheShapesIsLoadedBeforeTheFirstRun) {
   EXPECT_TRUE(Run(smaller).result.has_run());
 }
 
+// A package for OpenCL and for this CPU.
+package::PackageContents OpenClAndCpu() {
+  package::PackageContents contents = tests::TinyContents("");
+  contents.programs.clear();
+  contents.metadata.programs.clear();
+  tests::AddProgram(contents, tests::TinyOpenClProgram(), "opencl");
+  tests::AddProgram(contents, tests::TinyProgram(CompileTinyKernels()), "cpu");
+  return contents;
+}
+
+TEST_F(PackageRunTest, ADeviceRunsNoProgramsForOthers) {
+  tests::WriteTinyPackage(Path("both.hone"), OpenClAndCpu());
+  const v1::BatchResult result = Run(Batch({"both.hone"})).result;
+  ASSERT_TRUE(result.has_run()) << result.DebugString();
+  const v1::PackageReport& report = result.run().packages(0);
+  EXPECT_EQ(report.target(), "cpu");
+  ASSERT_EQ(report.passed_over_size(), 1);
+  EXPECT_THAT(report.passed_over(0), HasSubstr("only the device 'cpu' may be used"));
+}
+
 TEST_F(PackageRunTest, SensorsAreReadBeforeAndAfter) {
   Write("tiny.hone");
   double reading = 40;
@@ -366,6 +387,30 @@ TEST_F(PackageRunTest, NothingIsLeftBehind) {
   EXPECT_EQ(OpenFiles("self"), own);
   EXPECT_EQ(ProcessesNaming(word), processes);
   for (size_t i = 0; i < processes.size(); ++i) EXPECT_EQ(OpenFiles(processes[i]), open[i]);
+}
+
+// The last test, because OpenCL starts threads in this process, and others fork it.
+TEST_F(PackageRunTest, AnOpenClDeviceRunsPackages) {
+  std::string reason;
+  if (tests::OpenClDevice(&reason) == nullptr) GTEST_SKIP() << reason;
+  tests::WriteTinyPackage(Path("both.hone"), OpenClAndCpu());
+  WriteInputs("x.npz");
+  const TemporaryFolder parent = TemporaryFolder::Create().value();
+  Launcher launcher({.device = "opencl", .folder = MakeLauncherFolder(parent).value(), .program = HONE_AGENT_BINARY});
+  v1::Batch batch = Batch({"both.hone", "both.hone"}, "x.npz");
+  batch.mutable_run()->set_seconds(0.1);
+  batch.mutable_run()->set_keep_outputs(true);
+  batch.mutable_run()->set_profile(true);
+  const std::vector<MemoryFile> files = Open(batch);
+  const std::vector<int> descriptors = {files[0].descriptor(), files[1].descriptor(), files[2].descriptor()};
+  for (int i = 0; i < 2; ++i) {  // the second run does not find what the first left
+    const Launcher::RunResult ran = launcher.RunWithFiles(batch, descriptors, {});
+    ASSERT_EQ(ran.outputs.size(), 2u) << ran.result.DebugString();
+    EXPECT_EQ(ran.result.run().packages(0).target(), "opencl") << ran.result.DebugString();
+    EXPECT_EQ(ran.result.run().packages(0).kernels_size(), 2);
+    EXPECT_GE(ran.result.run().packages(1).runs(), 3);
+    EXPECT_EQ(Contents(ran.outputs[0]), OutputsOfHoneRun("both.hone", "x.npz"));
+  }
 }
 
 }  // namespace

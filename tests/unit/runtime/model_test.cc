@@ -555,6 +555,10 @@ TEST_F(ModelTest, LoadOptionsAreChecked) {
   options = {sizeof(HoneLoadOptions), 1, 1u << 20};
   EXPECT_EQ(hone_load(Path().c_str(), &options, &model), HONE_INVALID_ARGUMENT);
   EXPECT_THAT(hone_error(), HasSubstr("unknown flag"));
+  // A program that was compiled before the field `device`.
+  options = {12, 1, 0, reinterpret_cast<const char*>(1)};
+  ASSERT_EQ(hone_load(Path().c_str(), &options, &model), HONE_OK) << hone_error();
+  hone_free(model);
   ASSERT_EQ(hone_load(Path().c_str(), nullptr, &model), HONE_OK) << hone_error();
   hone_free(model);
 }
