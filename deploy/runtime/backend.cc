@@ -9,6 +9,12 @@
 
 namespace hone::runtime {
 
+std::string_view DeviceSelector(const BackendOptions& options, std::string_view named) {
+  if (options.device.empty()) return named;
+  const size_t colon = options.device.find(':');
+  return colon == std::string::npos ? std::string_view() : std::string_view(options.device).substr(colon + 1);
+}
+
 Fault LoadBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
                   const BackendOptions& options, std::unique_ptr<Backend>* backend) {
   // All units of a home have code of kinds with the same loader.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "deploy/runtime/fault.h"
 #include "deploy/runtime/hone_dlpack.h"
@@ -100,6 +101,10 @@ struct BackendOptions {
   std::string device;                // as in HoneLoadOptions; empty: no restriction
   std::shared_ptr<ThreadPool> pool;  // those of Backend::Pool to use instead of new threads; null: new ones
 };
+
+// The selector of a device of the allowed kind (drivers/choose_device.h): that of options.device, else `named`, which
+// the package gives.
+std::string_view DeviceSelector(const BackendOptions& options, std::string_view named);
 
 // Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why.
 // BadPackage: the package is damaged. Every other error is about this attempt only. The model tries the package's next

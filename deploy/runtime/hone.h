@@ -77,10 +77,10 @@ typedef struct HoneLoadOptions {
                             0: one per core of the fastest kind, or one per CPU that the process's control groups grant,
                             if that is fewer. A program that a device computes ignores it. */
   uint32_t flags;        /* some of HONE_LOAD_..., or 0 */
-  /* The only device with lanes that may be used: "cuda" or "opencl" for the first, "cuda:NAME" for another, as `hone
-     compile --target` names it; "cpu": none. It replaces the device that the package names. Programs with code for other
-     devices are passed over. Null, or struct_bytes without this field: no restriction. Read during the call only. */
-  const char* device;
+  const char* device; /* the only device with lanes that may be used: "cuda" or "opencl" for the first, "cuda:NAME" or
+                         "cuda:NUMBER" for the first whose name has this part, or that number; "cpu": none. It
+                         replaces the device that the package names. Programs with code for other devices are passed
+                         over. Null, or struct_bytes without this field: no restriction. Read during the call only. */
 } HoneLoadOptions;
 
 /* The description of an input or output. */

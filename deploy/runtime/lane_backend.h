@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,16 +47,11 @@ class LaneBackend : public Backend {
         kernel_sizes_(program, home),
         ports_(program.tensors.size(), nullptr) {}
 
-  // Opens the device, builds the code, and copies the constants to the device. Once, before any other call. device: as
-  // in BackendOptions, of this driver's kind.
-  Fault Load(std::span<const uint8_t> constants, std::string_view device) {
+  // Opens the device, builds the code, and copies the constants to the device. Once, before any other call.
+  Fault Load(std::span<const uint8_t> constants, const BackendOptions& options) {
     Library library;
     HONE_RETURN_IF_FAULT(ToFault(Library::Load(&library)));
-    const size_t colon = device.find(':');
-    const std::string_view chosen = device.empty()                    ? program_.Text(unit_.entry.device)
-                                    : colon == std::string_view::npos ? std::string_view()
-                                                                      : device.substr(colon + 1);
-    HONE_RETURN_IF_FAULT(ToFault(library.Open(chosen, &device_)));
+    HONE_RETURN_IF_FAULT(ToFault(library.Open(DeviceSelector(options, program_.Text(unit_.entry.device)), &device_)));
     HONE_RETURN_IF_FAULT(CheckRequirements());
     Program built;
     const std::string_view source(reinterpret_cast<const char*>(unit_.code.data()), unit_.code.size());
