@@ -29,6 +29,7 @@
 #include "device_agent/launcher/launcher_channel.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "device_agent/visit/package_task.h"
+#include "device_agent/visit/pass_files.h"
 #include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
@@ -122,6 +123,20 @@ void AddSensors(const std::vector<TimedReading>& readings, const v1::RunTask& ta
       if (reading.clock_mhz) minute.set_clock_mhz(*reading.clock_mhz);
     }
   }
+}
+
+// The error if a child of the launcher could write to one of the files, or if they are too many to send.
+absl::Status CheckFiles(const std::vector<int>& files) {
+  if (files.size() > kFilesMax) {
+    return absl::InvalidArgumentError(fmt::format("a run has {} files at most, not {}", kFilesMax, files.size()));
+  }
+  for (const int file : files) {
+    const int flags = fcntl(file, F_GETFL), seals = fcntl(file, F_GET_SEALS);
+    const bool is_sealed = seals >= 0 && (seals & F_SEAL_WRITE) != 0;
+    if (flags >= 0 && ((flags & O_ACCMODE) == O_RDONLY || is_sealed)) continue;
+    return absl::InvalidArgumentError("a file of the run is not open, or open for writing");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -276,7 +291,8 @@ Launcher::RunResult Launcher::RunWithFiles(const v1::Batch& batch, const std::ve
   sensors_ = {};
   readings_.clear();
   if (batch.has_run()) ReadSensors();
-  absl::StatusOr<RunResult> run = Exchange(batch, files, stop);
+  const absl::Status valid = CheckFiles(files);
+  absl::StatusOr<RunResult> run = valid.ok() ? Exchange(batch, files, stop) : valid;
   if (run.ok()) {
     ReadSensors();
     AddSensors(sensors_, run->result);

@@ -65,8 +65,8 @@ class Launcher {
   v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop) {
     return RunWithFiles(batch, {}, stop).result;
   }
-  // The same for a batch with a run. files: descriptors, open for reading, of its packages in order, then of its inputs
-  // if it has any; they stay the caller's. Only the contents count, so the files may have no name any more.
+  // The same for a batch with a run. files: descriptors, open for reading only, of its packages in order, then of its
+  // inputs if it has any; they stay the caller's. Only the contents count, so the files may have no name any more.
   struct RunResult {
     v1::BatchResult result;
     // With RunTask.keep_outputs and a report: for each package in order the file of its outputs (.npz), sealed, at its

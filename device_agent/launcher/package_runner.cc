@@ -55,7 +55,6 @@ class PackageSupervisor {
       : child_(child), task_(task), report_(report), limits_(limits), cancel_fd_(cancel_fd), moved_(SecondsNow()) {}
 
   ChildOutcome Supervise() {
-    const double begun = SecondsNow();
     VisitMessage message;
     for (;;) {
       const double wait =
@@ -69,7 +68,7 @@ class PackageSupervisor {
         case ChildProcess::Event::kEnded:
           return Blame(FailureForEnd(child_));
         case ChildProcess::Event::kMessage:
-          if (std::optional<ChildOutcome> end = Handle(message, SecondsNow() - begun)) return *std::move(end);
+          if (std::optional<ChildOutcome> end = Handle(message, SecondsNow() - child_.begun())) return *std::move(end);
           break;
         case ChildProcess::Event::kSilent:
           break;

@@ -317,6 +317,12 @@ TEST_F(PackageRunTest, ARunThatContradictsItselfIsRefused) {
   batch.mutable_run()->set_seconds(-1);
   EXPECT_THAT(Run(batch).result.error(), HasSubstr("cannot measure for -1 s"));
   EXPECT_THAT(Run(Batch(std::vector<std::string>(9, "tiny.hone"))).result.error(), HasSubstr("1 to 8 packages"));
+  EXPECT_THAT(Run(Batch(std::vector<std::string>(17, "tiny.hone"))).result.error(),
+              HasSubstr("16 files at most, not 17"));
+  const MemoryFile writable(open(Path("tiny.hone").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_THAT(launcher_.RunWithFiles(Batch({"tiny.hone"}), {writable.descriptor()}, {}).result.error(),
+              HasSubstr("open for writing"));
+  EXPECT_THAT(launcher_.RunWithFiles(Batch({"tiny.hone"}), {-1}, {}).result.error(), HasSubstr("not open"));
 }
 
 TEST_F(PackageRunTest, ARunThatDoesNotEndIsATimeout) {
