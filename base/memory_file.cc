@@ -29,6 +29,31 @@ Mapping::~Mapping() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
+namespace {
+
+absl::StatusOr<Mapping> Map(int descriptor, size_t bytes, int protection, int sharing) {
+  if (bytes == 0) return Mapping();
+  void* const data = mmap(nullptr, bytes, protection, sharing, descriptor, 0);
+  if (data != MAP_FAILED) return Mapping(static_cast<char*>(data), bytes);
+  return absl::ResourceExhaustedError(fmt::format("no memory for {} bytes: {}", bytes, strerror(errno)));
+}
+
+absl::StatusOr<Mapping> MapAll(int descriptor, int protection, int sharing) {
+  struct stat facts{};
+  if (fstat(descriptor, &facts) != 0) {
+    return absl::ResourceExhaustedError(fmt::format("cannot map a file: {}", strerror(errno)));
+  }
+  if (!IsAddressable(facts.st_size)) {
+    return absl::ResourceExhaustedError(
+        fmt::format("no memory for {} bytes: more than the address space", static_cast<int64_t>(facts.st_size)));
+  }
+  return Map(descriptor, static_cast<size_t>(facts.st_size), protection, sharing);
+}
+
+}  // namespace
+
+absl::StatusOr<Mapping> MapFile(int descriptor) { return MapAll(descriptor, PROT_READ, MAP_PRIVATE); }
+
 absl::StatusOr<MemoryFile> MemoryFile::Create(const char* name, int64_t bytes) {
   MemoryFile file(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.descriptor_ >= 0 && ftruncate(file.descriptor_, bytes) == 0 &&
@@ -59,21 +84,12 @@ MemoryFile::~MemoryFile() {
 }
 
 absl::StatusOr<Mapping> MemoryFile::Map(Access access) const {
-  struct stat facts{};
-  if (fstat(descriptor_, &facts) != 0) {
-    return absl::ResourceExhaustedError(fmt::format("cannot map a memory file: {}", strerror(errno)));
-  }
-  if (!IsAddressable(facts.st_size)) {
-    return absl::ResourceExhaustedError(
-        fmt::format("no memory for {} bytes: more than the address space", static_cast<int64_t>(facts.st_size)));
-  }
-  const auto bytes = static_cast<size_t>(facts.st_size);
-  if (bytes == 0) return Mapping();
-  const bool writes = access == Access::kReadAndWrite;
-  void* const data = mmap(nullptr, bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ,
-                          writes ? MAP_SHARED : MAP_PRIVATE, descriptor_, 0);
-  if (data != MAP_FAILED) return Mapping(static_cast<char*>(data), bytes);
-  return absl::ResourceExhaustedError(fmt::format("no memory for {} bytes: {}", bytes, strerror(errno)));
+  return access == Access::kReadAndWrite ? MapAll(descriptor_, PROT_READ | PROT_WRITE, MAP_SHARED)
+                                         : MapFile(descriptor_);
+}
+
+absl::StatusOr<Mapping> MemoryFile::MapFirst(size_t bytes) const {
+  return hone::Map(descriptor_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED);
 }
 
 absl::Status MemoryFile::MakeReadOnly() const {

@@ -37,6 +37,10 @@ class Mapping {
   size_t bytes_ = 0;
 };
 
+// Maps a whole open file for reading. The mapping stays valid after the file is closed. kResourceExhausted: no memory,
+// or the file cannot be mapped, as a pipe.
+absl::StatusOr<Mapping> MapFile(int descriptor);
+
 class MemoryFile {
  public:
   enum class Access { kRead, kReadAndWrite };
@@ -56,6 +60,8 @@ class MemoryFile {
   // Maps the whole file, shared with every process that maps it. The mapping stays valid after the file is closed.
   // kResourceExhausted: no memory.
   absl::StatusOr<Mapping> Map(Access access) const;
+  // Maps the first `bytes` for reading and writing; the file must have as many.
+  absl::StatusOr<Mapping> MapFirst(size_t bytes) const;
   // Seals the contents for ever and for all processes. kUnavailable: the file is mapped for writing.
   absl::Status MakeReadOnly() const;
 

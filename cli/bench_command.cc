@@ -9,20 +9,22 @@
 #include "base/one_line.h"
 #include "base/status.h"
 #include "cli/commands.h"
-#include "cli/loaded_package.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
-#include "cli/timed_runs.h"
+#include "cli/timed_run_options.h"
+#include "deploy/run/loaded_package.h"
+#include "deploy/run/timed_runs.h"
 
 namespace hone::cli {
 namespace {
 
 absl::Status Bench(const TimedRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads, options.fallback));
+  HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(SetInputs(package, options));
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimeRuns(options.seconds, [&] { return package.Run(); }));
-  const double best = 1e3 * Quantile(seconds, 0), median = 1e3 * Median(seconds);
-  const double p90 = 1e3 * Quantile(seconds, 0.9);
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                        run::TimeRuns(options.seconds, [&] { return package.Run(); }));
+  const double best = 1e3 * run::Quantile(seconds, 0), median = 1e3 * Median(seconds);
+  const double p90 = 1e3 * run::Quantile(seconds, 0.9);
   if (options.json) {
     return PrintJson({{"min_ms", best},
                       {"median_ms", median},

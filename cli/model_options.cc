@@ -16,12 +16,12 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
-#include "cli/npy.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/shape_text.h"
 #include "compiler/graph/check_onnx.h"
 #include "compiler/graph/custom_operators.h"
+#include "deploy/run/npy.h"
 #include "deploy/runtime/dtype.h"
 #include "fmt/ranges.h"
 
@@ -33,7 +33,8 @@ bool IsFile(const std::string& bound) { return bound.ends_with(".npy"); }
 absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
   const absl::StatusOr<std::string> file = ReadWholeFile(path);
   if (!file.ok()) return Annotate(file.status(), "cannot read an array from " + path);
-  const absl::StatusOr<Array> array = ParseNpy({reinterpret_cast<const uint8_t*>(file->data()), file->size()});
+  const absl::StatusOr<run::Array> array =
+      run::ParseNpy({reinterpret_cast<const uint8_t*>(file->data()), file->size()});
   if (!array.ok()) return Annotate(array.status(), path);
   const auto* bytes = reinterpret_cast<const std::byte*>(array->data.data());
   return graph::Constant{{array->dtype, array->shape},

@@ -15,17 +15,20 @@
 #include "base/roofline.h"
 #include "base/status.h"
 #include "cli/commands.h"
-#include "cli/loaded_package.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
-#include "cli/timed_runs.h"
+#include "cli/timed_run_options.h"
 #include "compiler/target/target.h"
+#include "deploy/run/loaded_package.h"
+#include "deploy/run/timed_runs.h"
 
 namespace hone::cli {
 namespace {
 
 using nlohmann::ordered_json;
 using package::KernelMetadata;
+using run::LoadedPackage;
+using run::RuntimeError;
 
 // The sums over all calls of one kernel.
 struct KernelProfile {
@@ -86,7 +89,7 @@ absl::StatusOr<Medians> MeasureCalls(LoadedPackage& package, double seconds, siz
   const size_t count = hone_call_count(package.model()), borders = hone_border_count(package.model());
   std::vector<int64_t> nanoseconds(count);
   std::vector<std::vector<double>> times(count + borders);  // includes the warm-up, which does not move a median
-  const auto run = [&] {
+  const auto profiled = [&] {
     const absl::Status status = RuntimeError(hone_run_profiled(package.model(), nanoseconds.data(), count));
     for (size_t i = 0; i < count; ++i) times[i].push_back(1e-9 * static_cast<double>(nanoseconds[i]));
     for (size_t b = 0; b < borders; ++b) {
@@ -95,7 +98,7 @@ absl::StatusOr<Medians> MeasureCalls(LoadedPackage& package, double seconds, siz
     }
     return status;
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimeRuns(seconds, run));
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, run::TimeRuns(seconds, profiled));
   *runs = measured.size();
   Medians medians;
   for (size_t i = 0; i < times.size(); ++i) {
@@ -167,7 +170,7 @@ void AddKernels(const LoadedPackage& package, const package::ProgramMetadata& pr
 }
 
 absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads, options.fallback));
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
   Profile profile;
   HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, package.Metadata());
   const package::ProgramMetadata program = package.RunningProgram(metadata);

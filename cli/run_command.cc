@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/commands.h"
-#include "cli/given_inputs.h"
-#include "cli/loaded_package.h"
-#include "cli/npz.h"
+#include "cli/npz_file.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "deploy/runtime/dtype.h"
+#include "cli/timed_run_options.h"
+#include "deploy/run/given_inputs.h"
+#include "deploy/run/loaded_package.h"
 
 namespace hone::cli {
 namespace {
@@ -22,32 +21,14 @@ struct RunOptions {
   int threads = 0;
 };
 
-std::span<const int64_t> ShapeOf(const HonePort& port) { return {port.shape, static_cast<size_t>(port.ndim)}; }
-
-package::DType DTypeOf(const HonePort& port) { return package::FindDType(port.dtype)->dtype; }
-
-absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path) {
-  std::vector<ArrayView> arrays;
-  for (size_t i = 0; i < package.outputs().size(); ++i) {
-    HonePort port;  // again, because the run decides the extents of open dimensions
-    HONE_RETURN_IF_ERROR(RuntimeError(hone_output(package.model(), i, &port)));
-    DLTensor view;
-    HONE_RETURN_IF_ERROR(RuntimeError(hone_get_output(package.model(), i, &view)));
-    arrays.push_back({port.name,
-                      DTypeOf(port),
-                      ShapeOf(port),
-                      {static_cast<const uint8_t*>(view.data), static_cast<size_t>(port.bytes)}});
-  }
-  return WriteNpz(path, arrays);
-}
-
 absl::Status Run(const RunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {options.package, options.input}));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads, options.fallback));
-  HONE_RETURN_IF_ERROR(SetGivenInputs(package, options.input));
+  HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
+  HONE_RETURN_IF_ERROR(run::SetGivenInputs(package, options.input));
   HONE_RETURN_IF_ERROR(package.Run());
-  return WriteOutputs(package, options.output);
+  HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> outputs, package.Outputs());
+  return WriteNpz(options.output, outputs);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -44,11 +45,9 @@ absl::StatusOr<graph::DimRange> ParseDimension(std::string_view text) {
 }  // namespace
 
 absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& text, std::string_view form) {
-  const size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
-    return UsageError(fmt::format("{} {}: the name of the input is missing; write {}", option, text, form));
-  }
-  return NamedText{text.substr(0, equals), text.substr(equals + 1)};
+  std::optional<NamedText> named = run::SplitName(text);
+  if (named.has_value()) return *std::move(named);
+  return UsageError(fmt::format("{} {}: the name of the input is missing; write {}", option, text, form));
 }
 
 absl::StatusOr<std::vector<graph::DimRange>> ParseShape(std::string_view option, std::string_view shape,

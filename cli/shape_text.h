@@ -9,12 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/graph/plan.h"
+#include "deploy/run/shape_text.h"
 
 namespace hone::cli {
 
-struct NamedText {
-  std::string name, value;
-};
+using run::NamedText;
 
 // Splits NAME=VALUE at the last equals sign, because names of inputs may contain one. A usage error that shows `form`
 // if there is no name.

@@ -246,7 +246,7 @@ agent_contents=(libabsl-dev libc-ares2 libcli11-dev libfmt-dev libgrpc29 libprot
   libssl3 libstdc++6 nlohmann-json3-dev opencl-headers zlib1g)
 # The same for all programs of Hone together. libdmlc0 and libgomp1 are linked by XGBoost.
 commands_contents=("${agent_contents[@]}" libboost1.74-dev libdmlc0 libgomp1 liblld-19-dev libllvm19 libonnx1 libsqlite3-0
-  libxgboost0 libzip4 libzstd1)
+  libxgboost0 libzstd1)
 # Libraries that no Debian package has. Their terms are in packaging/licences.
 dashboard_contents=(uplot)
 

@@ -284,7 +284,7 @@ class Model {
   // threads: 0 is as in hone.h. HONE_INVALID_ARGUMENT where the package is of a model with other inputs or outputs than
   // this header: compile both together.
   HoneStatus Load(const char* package, int32_t threads = 0) {
-    const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
+    const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0, nullptr};
     HoneModel* loaded = nullptr;
     HoneStatus status = hone_load(package, &options, &loaded);
     if (status == HONE_OK) status = Check(loaded);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "deploy/runtime/fault.h"
 #include "deploy/runtime/hone_dlpack.h"
@@ -97,8 +98,13 @@ class Backend {
 struct BackendOptions {
   int threads = 0;                   // as in HoneLoadOptions
   bool allows_onnx_runtime = false;  // whether its library may be loaded, as HONE_LOAD_ALLOW_ONNX_RUNTIME says
+  std::string device;                // as in HoneLoadOptions; empty: no restriction
   std::shared_ptr<ThreadPool> pool;  // those of Backend::Pool to use instead of new threads; null: new ones
 };
+
+// The selector of a device of the allowed kind (drivers/choose_device.h): that of options.device, else `named`, which
+// the package gives.
+std::string_view DeviceSelector(const BackendOptions& options, std::string_view named);
 
 // Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why.
 // BadPackage: the package is damaged. Every other error is about this attempt only. The model tries the package's next
@@ -109,7 +115,7 @@ using LoadFunction = Fault(const ProgramView& program, uint32_t home, std::span<
 using BackendLoader = std::function<LoadFunction>;
 
 // The loader for all kinds of code: calls the loader of the home's kind (backends.h). BadPackage: the kind is unknown.
-// Incompatible: this runtime was built without the driver for it.
+// Incompatible: this runtime was built without the driver for it, or options.device excludes it.
 Fault LoadBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
                   const BackendOptions& options, std::unique_ptr<Backend>* backend);
 

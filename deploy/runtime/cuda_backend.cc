@@ -140,9 +140,9 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
 }  // namespace
 
 Fault LoadCudaBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
-                      const BackendOptions&, std::unique_ptr<Backend>* backend) {
+                      const BackendOptions& options, std::unique_ptr<Backend>* backend) {
   auto result = std::make_unique<CudaBackend>(program, home);
-  HONE_RETURN_IF_FAULT(result->Load(constants));
+  HONE_RETURN_IF_FAULT(result->Load(constants, options));
   HONE_RETURN_IF_FAULT(result->Stage());
   *backend = std::move(result);
   return {};

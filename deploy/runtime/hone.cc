@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -21,6 +22,7 @@ namespace {
 using hone::runtime::ConstantsCheck;
 using hone::runtime::Fault;
 using hone::runtime::InvalidArgument;
+using hone::runtime::Mapping;
 
 // The text of hone_error, one per thread as errno is, so that a thread sees only its own failures.
 thread_local std::string last_error;
@@ -60,6 +62,33 @@ HoneStatus Guard(const Body& body) {
 
 Fault NullPointer(const char* what) { return InvalidArgument(std::string(what) + " is null"); }
 
+// map(mapping) maps the package.
+template <typename Map>
+Fault Load(const Map& map, const HoneLoadOptions* options, HoneModel** model) {
+  constexpr size_t kFirstVersionBytes = offsetof(HoneLoadOptions, flags) + sizeof(HoneLoadOptions::flags);
+  HoneLoadOptions chosen = {};
+  if (options != nullptr) {
+    if (options->struct_bytes < kFirstVersionBytes) {
+      return InvalidArgument("struct_bytes of the options is not set to their size");
+    }
+    std::memcpy(&chosen, options, options->struct_bytes < sizeof chosen ? kFirstVersionBytes : sizeof chosen);
+  }
+  constexpr uint32_t kFlags = HONE_LOAD_TRUST_CONSTANTS | HONE_LOAD_ALLOW_ONNX_RUNTIME;
+  if ((chosen.flags & ~kFlags) != 0) return InvalidArgument("unknown flag in the load options");
+  const bool trust = (chosen.flags & HONE_LOAD_TRUST_CONSTANTS) != 0;
+  auto result = std::make_unique<HoneModel>();
+  const hone::runtime::BackendOptions backends = {
+      .threads = chosen.threads,
+      .allows_onnx_runtime = (chosen.flags & HONE_LOAD_ALLOW_ONNX_RUNTIME) != 0,
+      .device = chosen.device == nullptr ? "" : chosen.device};
+  Mapping file;
+  HONE_RETURN_IF_FAULT(map(&file));
+  HONE_RETURN_IF_FAULT(hone::runtime::Model::Load(
+      std::move(file), backends, trust ? ConstantsCheck::kTrust : ConstantsCheck::kFull, &result->model));
+  *model = result.release();
+  return {};
+}
+
 }  // namespace
 
 const char* hone_error(void) { return last_error.c_str(); }
@@ -69,23 +98,15 @@ const char* hone_version(void) { return HONE_VERSION; }
 HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model) {
   return Guard([&]() -> Fault {
     if (path == nullptr || model == nullptr) return NullPointer("path or model");
-    HoneLoadOptions chosen = {sizeof(HoneLoadOptions), 0, 0};
-    if (options != nullptr) {
-      if (options->struct_bytes < sizeof(HoneLoadOptions)) {
-        return InvalidArgument("struct_bytes of the options is not set to their size");
-      }
-      chosen = *options;
-    }
-    constexpr uint32_t kFlags = HONE_LOAD_TRUST_CONSTANTS | HONE_LOAD_ALLOW_ONNX_RUNTIME;
-    if ((chosen.flags & ~kFlags) != 0) return InvalidArgument("unknown flag in the load options");
-    const bool trust = (chosen.flags & HONE_LOAD_TRUST_CONSTANTS) != 0;
-    auto result = std::make_unique<HoneModel>();
-    const hone::runtime::BackendOptions backends = {
-        .threads = chosen.threads, .allows_onnx_runtime = (chosen.flags & HONE_LOAD_ALLOW_ONNX_RUNTIME) != 0};
-    HONE_RETURN_IF_FAULT(hone::runtime::Model::Load(
-        path, backends, trust ? ConstantsCheck::kTrust : ConstantsCheck::kFull, &result->model));
-    *model = result.release();
-    return {};
+    return Load([&](Mapping* file) { return Mapping::File(path, file); }, options, model);
+  });
+}
+
+HoneStatus hone_load_file(int file, const char* name, const HoneLoadOptions* options, HoneModel** model) {
+  return Guard([&]() -> Fault {
+    if (model == nullptr) return NullPointer("model");
+    const std::string shown = name == nullptr ? "the package" : "package '" + std::string(name) + "'";
+    return Load([&](Mapping* mapping) { return Mapping::OpenFile(file, shown, mapping); }, options, model);
   });
 }
 
@@ -171,6 +192,10 @@ HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tenso
 
 HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor) {
   return Guard([&] { return model->model->BindOutput(index, tensor); });
+}
+
+HoneStatus hone_prepare(HoneModel* model) {
+  return Guard([&] { return model->model->Prepare(); });
 }
 
 HoneStatus hone_run(HoneModel* model) {

@@ -77,6 +77,10 @@ typedef struct HoneLoadOptions {
                             0: one per core of the fastest kind, or one per CPU that the process's control groups grant,
                             if that is fewer. A program that a device computes ignores it. */
   uint32_t flags;        /* some of HONE_LOAD_..., or 0 */
+  const char* device; /* the only device with lanes that may be used: "cuda" or "opencl" for the first, "cuda:NAME" or
+                         "cuda:NUMBER" for the first whose name has this part, or that number; "cpu": none. It
+                         replaces the device that the package names. Programs with code for other devices are passed
+                         over. Null, or struct_bytes without this field: no restriction. Read during the call only. */
 } HoneLoadOptions;
 
 /* The description of an input or output. */
@@ -107,6 +111,11 @@ HONE_API const char* hone_version(void);
  * HONE_OUT_OF_MEMORY. If no program of the package can be loaded, the status is that of the last one, for example
  * HONE_INCOMPATIBLE, and the text has the reason for each. */
 HONE_API HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model);
+
+/* The same for a package that is open already, for processes that may not open files. `file` is the descriptor of a
+ * regular file or of a file in memory, open for reading; its position does not count. It stays the caller's, who may
+ * close it as soon as the call returns. `name` stands for the path in texts of errors; null: "the package". */
+HONE_API HoneStatus hone_load_file(int file, const char* name, const HoneLoadOptions* options, HoneModel** model);
 
 /* Ends the model's worker threads and frees all that it owns, including everything it has handed out. Memory that was
  * bound stays the caller's. Null does nothing. */
@@ -207,6 +216,11 @@ HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* vie
  * every stream can read the outputs. */
 HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
+
+/* Does what the next hone_run needs to do first: checks that it can run with the present inputs, and loads the program
+ * for their shapes if that was not used before. For processes that give up rights before they run, and for measurements
+ * of loading. Nothing else requires the call. Errors: those of hone_run that need no run, and those of hone_load. */
+HONE_API HoneStatus hone_prepare(HoneModel* model);
 
 /* Runs the model once and returns when all outputs are written. On a CPU the calling thread computes, too.
  * Errors: HONE_INVALID_ARGUMENT (an input without default was never set, the shapes of inputs contradict each other, or

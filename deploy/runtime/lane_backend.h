@@ -48,10 +48,10 @@ class LaneBackend : public Backend {
         ports_(program.tensors.size(), nullptr) {}
 
   // Opens the device, builds the code, and copies the constants to the device. Once, before any other call.
-  Fault Load(std::span<const uint8_t> constants) {
+  Fault Load(std::span<const uint8_t> constants, const BackendOptions& options) {
     Library library;
     HONE_RETURN_IF_FAULT(ToFault(Library::Load(&library)));
-    HONE_RETURN_IF_FAULT(ToFault(library.Open(program_.Text(unit_.entry.device), &device_)));
+    HONE_RETURN_IF_FAULT(ToFault(library.Open(DeviceSelector(options, program_.Text(unit_.entry.device)), &device_)));
     HONE_RETURN_IF_FAULT(CheckRequirements());
     Program built;
     const std::string_view source(reinterpret_cast<const char*>(unit_.code.data()), unit_.code.size());

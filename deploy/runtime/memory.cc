@@ -22,28 +22,30 @@ Fault Mapping::File(const std::string& path, Mapping* mapping) {
   // O_NONBLOCK: else opening a FIFO would wait until another process opens it for writing.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return IoError("cannot open package '" + path + "': " + std::strerror(errno));
+  const Fault fault = OpenFile(fd, "package '" + path + "'", mapping);
+  close(fd);  // the mapping keeps the file
+  return fault;
+}
+
+Fault Mapping::OpenFile(int fd, const std::string& name, Mapping* mapping) {
   struct stat status;
+  if (fstat(fd, &status) != 0) return IoError("cannot look at " + name + ": " + std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) {
+    return IoError(name + " is not a regular file; give the file that `hone compile` wrote");
+  }
+  if (static_cast<uint64_t>(status.st_size) > std::numeric_limits<size_t>::max()) {
+    return IoError(name + " is larger than the address space");
+  }
   Mapping result;
-  Fault fault;
-  if (fstat(fd, &status) != 0) {
-    fault = IoError("cannot look at package '" + path + "': " + std::strerror(errno));
-  } else if (!S_ISREG(status.st_mode)) {
-    fault = IoError("package '" + path + "' is not a regular file; give the file that `hone compile` wrote");
-  } else if (static_cast<uint64_t>(status.st_size) > std::numeric_limits<size_t>::max()) {
-    fault = IoError("package '" + path + "' is larger than the address space");
-  } else if (status.st_size > 0) {
+  if (status.st_size > 0) {
     const size_t bytes = static_cast<size_t>(status.st_size);
     void* start = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (start == MAP_FAILED) {
-      fault = IoError("cannot map package '" + path + "': " + std::strerror(errno));
-    } else {
-      result.start_ = start;
-      result.bytes_ = bytes;
-    }
+    if (start == MAP_FAILED) return IoError("cannot map " + name + ": " + std::strerror(errno));
+    result.start_ = start;
+    result.bytes_ = bytes;
   }
-  close(fd);  // the mapping keeps the file
-  if (fault.ok()) *mapping = std::move(result);
-  return fault;
+  *mapping = std::move(result);
+  return {};
 }
 
 Fault Mapping::Pages(uint64_t bytes, const std::string& purpose, Mapping* mapping) {

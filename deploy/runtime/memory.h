@@ -35,6 +35,8 @@ class Mapping {
   // Maps the whole file read-only. An empty file gives an empty mapping. IoError: the file cannot be opened or mapped,
   // is not a regular file, or is larger than the address space. The text calls the file a package.
   static Fault File(const std::string& path, Mapping* mapping);
+  // The same for an open file, which stays the caller's. name: the file in the texts of errors.
+  static Fault OpenFile(int fd, const std::string& name, Mapping* mapping);
   // Maps `bytes` of zeros, readable and writable, and asks for huge pages from 2 MiB on. 0 bytes give an empty mapping.
   // OutOfMemory: the text names `purpose`, for example "the arena".
   static Fault Pages(uint64_t bytes, const std::string& purpose, Mapping* mapping);

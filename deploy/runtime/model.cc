@@ -78,11 +78,18 @@ bool Overlap(const uint8_t* a, uint64_t a_bytes, const uint8_t* b, uint64_t b_by
 
 Fault Model::Load(const std::string& path, const BackendOptions& options, ConstantsCheck check,
                   std::unique_ptr<Model>* model, const BackendLoader& loader) {
+  Mapping file;
+  HONE_RETURN_IF_FAULT(Mapping::File(path, &file));
+  return Load(std::move(file), options, check, model, loader);
+}
+
+Fault Model::Load(Mapping file, const BackendOptions& options, ConstantsCheck check, std::unique_ptr<Model>* model,
+                  const BackendLoader& loader) {
   HONE_RETURN_IF_FAULT(CheckThreads(options.threads));
   std::unique_ptr<Model> result(new Model);
   result->options_ = options;
   result->loader_ = loader;
-  HONE_RETURN_IF_FAULT(Mapping::File(path, &result->file_));
+  result->file_ = std::move(file);
   HONE_RETURN_IF_FAULT(ViewPackage(result->file_.bytes(), check, &result->package_));
   HONE_RETURN_IF_FAULT(result->LoadPrograms());
   HONE_RETURN_IF_FAULT(result->AllocatePorts());
@@ -211,7 +218,10 @@ Fault Model::LoadExecutor(Alternative& alternative, const BackendOptions& option
 Fault Model::Use(Alternative& alternative) {
   if (&alternative == current_) return {};
   if (alternative.executor == nullptr) {
-    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, {1, options_.allows_onnx_runtime, executor().Pool()}));
+    BackendOptions options = options_;
+    options.threads = 1;
+    options.pool = executor().Pool();
+    HONE_RETURN_IF_FAULT(LoadExecutor(alternative, options));
   }
   current_ = &alternative;
   program_ = alternative.program;

@@ -31,6 +31,9 @@ class Model {
   // left, the error has the reason for each. *model is set on success only.
   static Fault Load(const std::string& path, const BackendOptions& options, ConstantsCheck check,
                     std::unique_ptr<Model>* model, const BackendLoader& loader = LoadBackend);
+  // The same for a package that is mapped already.
+  static Fault Load(Mapping file, const BackendOptions& options, ConstantsCheck check, std::unique_ptr<Model>* model,
+                    const BackendLoader& loader = LoadBackend);
 
   const ProgramView& program() const { return *program_; }  // the current program
   size_t program_number() const;                            // of the current program in the package
@@ -58,6 +61,7 @@ class Model {
   Fault BindOutput(size_t index, const DLTensor* tensor);
   Fault OutputView(size_t index, DLTensor* view) const;
 
+  Fault Prepare() { return CheckReadyToRun(); }
   Fault Run();
   // nanoseconds: one element per call of the program, which receives the call's time. Sets the times of borders, too.
   Fault RunProfiled(std::span<int64_t> nanoseconds);

@@ -5,9 +5,9 @@
 
 namespace hone::runtime {
 Fault LoadOpenClBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants,
-                        const BackendOptions&, std::unique_ptr<Backend>* backend) {
+                        const BackendOptions& options, std::unique_ptr<Backend>* backend) {
   auto result = std::make_unique<LaneBackend<drivers::OpenClDriver>>(program, home);
-  HONE_RETURN_IF_FAULT(result->Load(constants));
+  HONE_RETURN_IF_FAULT(result->Load(constants, options));
   *backend = std::move(result);
   return {};
 }

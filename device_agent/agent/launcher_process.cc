@@ -16,6 +16,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -27,6 +28,9 @@
 #include "device_agent/devices/device_convert.h"
 #include "device_agent/launcher/launcher_channel.h"
 #include "device_agent/sandbox/sandbox.h"
+#include "device_agent/visit/package_task.h"
+#include "device_agent/visit/pass_files.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
@@ -34,6 +38,10 @@ namespace {
 constexpr int64_t kTasksMax = 4096;  // of a launcher: a thread pool for each process that builds or measures
 constexpr std::chrono::seconds kCancelPatience(10);         // with a launcher that is to end its visit
 constexpr std::chrono::milliseconds kBetweenReadings(500);  // of sensors
+// The same in long runs of packages, also where reading takes time from them: a reading takes far less than a
+// millisecond.
+constexpr std::chrono::seconds kBetweenReadingsOfRun(10);
+constexpr double kSecondsOfMinute = 60;
 
 // The variables of the agent's environment that a launcher inherits; a kernel can read them. An entry that ends in '_'
 // is a prefix.
@@ -76,12 +84,12 @@ bool ShutDownAfterTimeout(int socket, const std::stop_token& over) {
 }
 
 // Calls `work` at once and then periodically until a stop of `over` is requested.
-void Repeat(const std::stop_token& over, const std::function<void()>& work) {
+void Repeat(const std::stop_token& over, std::chrono::milliseconds period, const std::function<void()>& work) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
   while (!over.stop_requested()) {
     work();
-    std::condition_variable_any().wait_for(lock, over, kBetweenReadings, [] { return false; });
+    std::condition_variable_any().wait_for(lock, over, period, [] { return false; });
   }
 }
 
@@ -92,6 +100,43 @@ void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
     if (sensors.temperature_c) timing.set_temperature_c(*sensors.temperature_c);
     if (sensors.clock_mhz) timing.set_clock_mhz(*sensors.clock_mhz);
   }
+}
+
+// Adds the readings to a report that has just arrived. The measurement is the last thing that a run does, so the ends
+// of its minutes are counted from now.
+void AddSensors(const std::vector<TimedReading>& readings, const v1::RunTask& task, v1::RunReport& report) {
+  if (readings.empty()) return;
+  const Sensors &before = readings.front().sensors, &after = readings.back().sensors;
+  if (before.temperature_c) report.set_temperature_before_c(*before.temperature_c);
+  if (before.clock_mhz) report.set_clock_before_mhz(*before.clock_mhz);
+  if (after.temperature_c) report.set_temperature_after_c(*after.temperature_c);
+  if (after.clock_mhz) report.set_clock_after_mhz(*after.clock_mhz);
+  const double end = SecondsNow(), begin = end - task.seconds() * task.packages_size();
+  for (v1::PackageReport& package : *report.mutable_packages()) {
+    for (int i = 0; i < package.minutes_size(); ++i) {
+      const double ends = begin + kSecondsOfMinute * (i + 1);
+      const auto later = std::ranges::find_if(readings, [&](const TimedReading& one) { return one.at > ends; });
+      if (later == readings.begin()) continue;
+      v1::RunMinute& minute = *package.mutable_minutes(i);
+      const Sensors& reading = std::prev(later)->sensors;
+      if (reading.temperature_c) minute.set_temperature_c(*reading.temperature_c);
+      if (reading.clock_mhz) minute.set_clock_mhz(*reading.clock_mhz);
+    }
+  }
+}
+
+// The error if a child of the launcher could write to one of the files, or if they are too many to send.
+absl::Status CheckFiles(const std::vector<int>& files) {
+  if (files.size() > kFilesMax) {
+    return absl::InvalidArgumentError(fmt::format("a run has {} files at most, not {}", kFilesMax, files.size()));
+  }
+  for (const int file : files) {
+    const int flags = fcntl(file, F_GETFL), seals = fcntl(file, F_GET_SEALS);
+    const bool is_sealed = seals >= 0 && (seals & F_SEAL_WRITE) != 0;
+    if (flags >= 0 && ((flags & O_ACCMODE) == O_RDONLY || is_sealed)) continue;
+    return absl::InvalidArgumentError("a file of the run is not open, or open for writing");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -190,10 +235,11 @@ absl::StatusOr<v1::Sandbox> Launcher::Open() {
   return sandbox_;
 }
 
-absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const std::stop_token& stop) {
+absl::StatusOr<Launcher::RunResult> Launcher::Exchange(const v1::Batch& batch, const std::vector<int>& files,
+                                                       const std::stop_token& stop) {
   if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
   bool answered = false, hung_up = false;
-  v1::BatchResult result;
+  RunResult run;
   {
     std::jthread patience;  // of somebody once the visit is to end
     const std::stop_callback cancel(stop, [&] {
@@ -201,41 +247,61 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
       patience = std::jthread([&](const std::stop_token& over) { hung_up = ShutDownAfterTimeout(channel_, over); });
     });
     std::jthread reading;
-    if (options_.reads_sensors_in_visits) {
-      reading = std::jthread([&](const std::stop_token& over) { Repeat(over, [&] { ReadSensors(); }); });
+    const bool in_run = batch.has_run() && batch.run().seconds() * batch.run().packages_size() >= kMinuteCurveSeconds;
+    if (options_.reads_sensors_in_visits || in_run) {
+      const std::chrono::milliseconds period =
+          options_.reads_sensors_in_visits ? kBetweenReadings : kBetweenReadingsOfRun;
+      reading =
+          std::jthread([this, period](const std::stop_token& over) { Repeat(over, period, [&] { ReadSensors(); }); });
     }
     const double peak = options_.peak_gflops ? options_.peak_gflops() : 0;
-    answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
+    answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) &&
+               (!batch.has_run() || SendFiles(channel_, files)) && ReceiveMessage(channel_, &run.result) &&
+               (!batch.has_run() || ReceiveFiles(channel_, run.outputs));
   }
   if (answered && !hung_up) {
     char byte;
     [[maybe_unused]] const ssize_t emptied = read(cancel_[0], &byte, 1);  // the callback wrote one at most
-    return result;
+    return run;
   }
   Stop();
   if (!hung_up) return absl::AbortedError("the launcher process ended during the visit");
   spdlog::warn("the launcher of {} did not end its visit within {} s and was killed", options_.device,
                kCancelPatience.count());
-  v1::BatchResult cancelled;
-  cancelled.set_error(kCancelled);
+  RunResult cancelled;
+  cancelled.result.set_error(kCancelled);
   return cancelled;
 }
 
 void Launcher::ReadSensors() {
-  if (options_.sensors) AddReading(options_.sensors(), sensors_);
+  if (!options_.sensors) return;
+  const Sensors sensors = options_.sensors();
+  AddReading(sensors, sensors_);
+  const double now = SecondsNow();
+  // The newest reading stands last; those before it are far enough apart for days of them.
+  const size_t count = readings_.size();
+  if (count > 1 && now - readings_[count - 2].at < std::chrono::duration<double>(kBetweenReadingsOfRun).count()) {
+    readings_.pop_back();
+  }
+  readings_.push_back({now, sensors});
 }
 
-v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
+Launcher::RunResult Launcher::RunWithFiles(const v1::Batch& batch, const std::vector<int>& files,
+                                           const std::stop_token& stop) {
   sensors_ = {};
-  auto result = Exchange(batch, stop);
-  if (result.ok()) {
+  readings_.clear();
+  if (batch.has_run()) ReadSensors();
+  const absl::Status valid = CheckFiles(files);
+  absl::StatusOr<RunResult> run = valid.ok() ? Exchange(batch, files, stop) : valid;
+  if (run.ok()) {
     ReadSensors();
-    AddSensors(sensors_, *result);
-    return *std::move(result);
+    AddSensors(sensors_, run->result);
+    if (run->result.has_run()) AddSensors(readings_, batch.run(), *run->result.mutable_run());
+    return *std::move(run);
   }
-  spdlog::error("{}", std::string(result.status().message()));
-  v1::BatchResult failed;
-  failed.set_error(std::string(result.status().message()));
+  spdlog::error("{}", std::string(run.status().message()));
+  RunResult failed;
+  failed.result.set_error(std::string(run.status().message()));
   return failed;
 }
 

@@ -15,9 +15,11 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/memory_file.h"
 #include "base/temporary_folder.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/sandbox/control_group.h"
@@ -30,6 +32,12 @@ namespace hone::agent {
 // `parent`. A launcher that root starts gives the folder to another user. Directly in /tmp that user could rename it
 // and put a link in its place.
 absl::StatusOr<std::string> MakeLauncherFolder(const TemporaryFolder& parent);
+
+// A reading of sensors during a run of packages.
+struct TimedReading {
+  double at;  // SecondsNow
+  Sensors sensors;
+};
 
 // Used by one thread at a time.
 class Launcher {
@@ -54,7 +62,18 @@ class Launcher {
   absl::StatusOr<v1::Sandbox> Open();
   // Measures the batch, after starting the process if it does not run. All failures are in BatchResult.error, which is
   // "cancelled" soon after a stop was requested.
-  v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop);
+  v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop) {
+    return RunWithFiles(batch, {}, stop).result;
+  }
+  // The same for a batch with a run. files: descriptors, open for reading only, of its packages in order, then of its
+  // inputs if it has any; they stay the caller's. Only the contents count, so the files may have no name any more.
+  struct RunResult {
+    v1::BatchResult result;
+    // With RunTask.keep_outputs and a report: for each package in order the file of its outputs (.npz), sealed, at its
+    // beginning. The report does not name them, because names are digests.
+    std::vector<MemoryFile> outputs;
+  };
+  RunResult RunWithFiles(const v1::Batch& batch, const std::vector<int>& files, const std::stop_token& stop);
   const Sensors& sensors() const { return sensors_; }  // combined from all readings of the last visit
 
  private:
@@ -63,7 +82,8 @@ class Launcher {
   void MakeGroup();
   SandboxLayer GroupLayer() const;
   void ReadSensors();
-  absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch, const std::stop_token& stop);
+  absl::StatusOr<RunResult> Exchange(const v1::Batch& batch, const std::vector<int>& files,
+                                     const std::stop_token& stop);
 
   const Options options_;
   pid_t pid_ = -1;
@@ -71,6 +91,7 @@ class Launcher {
   absl::StatusOr<ControlGroup> group_ = absl::FailedPreconditionError("not asked for");
   v1::Sandbox sandbox_;
   Sensors sensors_;
+  std::vector<TimedReading> readings_;  // of the visit under way or the last one, in order
   // A pipe that holds a byte while the visit under way is to end. The launcher polls it. Only the agent writes and
   // empties it, so that a byte always concerns the newest visit.
   std::array<int, 2> cancel_{-1, -1};

@@ -21,13 +21,13 @@ namespace {
 
 constexpr double kOpenSeconds = 30;  // to start the device, and for its session
 
-// Closes the launcher's files except the channel and standard error. A terminal as standard error is closed too,
-// because the child could read what is typed there. An empty file takes the numbers of standard files, so that files
-// opened later do not.
-absl::Status CloseOtherFiles(int channel) {
+// Closes the launcher's files except the channel and, with keeps_errors, standard error. A terminal as standard error
+// is closed in any case, because the child could read what is typed there. An empty file takes the numbers of standard
+// files, so that files opened later do not.
+absl::Status CloseOtherFiles(int channel, bool keeps_errors) {
   HONE_ASSIGN_OR_RETURN(const MemoryFile nothing, MemoryFile::Holding("hone-nothing", ""));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.descriptor(), standard);
-  if (isatty(STDERR_FILENO) == 1) dup2(nothing.descriptor(), STDERR_FILENO);
+  if (!keeps_errors || isatty(STDERR_FILENO) == 1) dup2(nothing.descriptor(), STDERR_FILENO);
   CloseFiles(STDERR_FILENO + 1, channel);
   return absl::OkStatus();
 }
@@ -57,22 +57,33 @@ bool CanReuseSession(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
 
-absl::Status Child::Start() {
-  HONE_RETURN_IF_ERROR(CloseOtherFiles(channel_));
+absl::Status Child::Confine(SetupCalls setup) {
   const SandboxPolicy policy = origin_.device->sandbox();
-  const absl::StatusOr<int> listener = ConfineChild(policy, {origin_.memory_limit, channel_, origin_.filter});
+  // A child that loads packages may write to its files, which children of drivers may anyway.
+  const bool keeps_errors = setup == SetupCalls::kKernels || !policy.calls.empty();
+  HONE_RETURN_IF_ERROR(CloseOtherFiles(channel_, keeps_errors));
+  const absl::StatusOr<int> listener = ConfineChild(policy, {origin_.memory_limit, channel_, origin_.filter, setup});
   if (origin_.filter != CallFilter::kNone) HONE_RETURN_IF_ERROR(listener.status());
   filtered_ = listener.ok();
   listener_ = listener.value_or(-1);
   launcher_channel_.SendConfined(listener_);
   launcher_channel_.BeginCalling(-1, kOpenSeconds);
   ReportFaults(launcher_channel_, regions_);
+  return absl::OkStatus();
+}
+
+absl::Status Child::EndSetup() {
+  return filtered_ ? agent::EndSetup(origin_.device->sandbox().calls, channel_, listener_) : absl::OkStatus();
+}
+
+absl::Status Child::Start() {
+  HONE_RETURN_IF_ERROR(Confine(SetupCalls::kKernels));
   HONE_ASSIGN_OR_RETURN(device_, origin_.device->Start(origin_.threads));
   launcher_channel_.SendStarted();
   return absl::OkStatus();
 }
 
-absl::Status Child::TakeTask() {
+std::vector<MemoryFile> Child::ReceiveTaskFiles() const {
   std::byte packet[sizeof kTaskPacket];
   std::vector<int> descriptors;
   ssize_t size = 0;
@@ -81,6 +92,11 @@ absl::Status Child::TakeTask() {
   if (size <= 0) _exit(0);
   std::vector<MemoryFile> files;
   for (const int descriptor : descriptors) files.emplace_back(descriptor);
+  return files;
+}
+
+absl::Status Child::TakeTask() {
+  std::vector<MemoryFile> files = ReceiveTaskFiles();
   if (files.size() <= kInputsFile) return absl::InternalError("a child process of the visit received too few files");
   HONE_ASSIGN_OR_RETURN(const Mapping task, files[kTaskFile].Map(MemoryFile::Access::kRead));
   HONE_RETURN_IF_ERROR(Unpack(task.view(), task_, batch_));
@@ -104,7 +120,7 @@ absl::Status Child::Open() {
   }
   HONE_ASSIGN_OR_RETURN(session_, device_->Open({&batch_, artifact_file_.descriptor(), inputs_.data(),
                                                  origin_.memory_limit, task_.purpose, &regions_, cold_numbers}));
-  if (filtered_) HONE_RETURN_IF_ERROR(EndSetup(origin_.device->sandbox().calls, channel_, listener_));
+  HONE_RETURN_IF_ERROR(EndSetup());
   launcher_channel_.SendReady();
   return absl::OkStatus();
 }

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/memory_file.h"
 #include "device_agent/child/run_child.h"
 #include "device_agent/devices/device.h"
+#include "device_agent/sandbox/system_calls.h"
 #include "device_agent/visit/batch.h"
 #include "device_agent/visit/child_channel.h"
 #include "device_agent/visit/guarded_memory.h"
@@ -27,11 +29,19 @@ class Child {
   // channel: the socket to the launcher. `origin` must outlive the child.
   Child(const ChildOrigin& origin, int channel) : origin_(origin), channel_(channel), launcher_channel_(channel) {}
 
-  // Confines this process and starts its device, which needs no batch. Call it once. The error says why nothing can be
-  // measured.
+  // Confines this process, with the calls of that setup until EndSetup. Call it once, before anything else. The error
+  // says why nothing can be measured.
+  absl::Status Confine(SetupCalls setup);
+  // Ends the phase of the calls of the setup. Untrusted code runs only after it.
+  absl::Status EndSetup();
+  // Waits for the packet of the task and returns the files that came with it. Ends the process if the launcher closes
+  // the channel without a task.
+  std::vector<MemoryFile> ReceiveTaskFiles() const;
+
+  // For kernels: confines this process and starts its device, which needs no batch. Call it once.
   absl::Status Start();
-  // Waits for the task and opens a session for it. Ends the process if the launcher closes the channel without a task.
-  // Call it once, after Start. The error says why this batch cannot be measured.
+  // For kernels: waits for the task and opens a session for it. Call it once, after Start. The error says why this
+  // batch cannot be measured.
   absl::Status Open();
 
   ChildChannel& launcher_channel() { return launcher_channel_; }

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "device_agent/child/child.h"
 #include "device_agent/child/race.h"
+#include "device_agent/child/run_packages.h"
 
 namespace hone::agent {
 namespace {
@@ -75,6 +76,17 @@ void RunChild(const ChildOrigin& origin, int channel) {
     Work(child);
   } else {
     child.launcher_channel().SendBatchFailure(std::string(status.message()));
+  }
+  _exit(0);
+}
+
+void RunPackageChild(const ChildOrigin& origin, int channel) {
+  mallopt(M_PERTURB, 0);  // as above
+  Child child(origin, channel);
+  if (const absl::Status confined = child.Confine(SetupCalls::kPackages); confined.ok()) {
+    RunPackages(child);
+  } else {
+    child.launcher_channel().SendBatchFailure(std::string(confined.message()));
   }
   _exit(0);
 }

@@ -32,6 +32,9 @@ struct ChildOrigin {
 // kTiming: verifies and races candidates (race.h).
 [[noreturn]] void RunChild(const ChildOrigin& origin, int channel);
 
+// The same for a child that runs packages (run_packages.h).
+[[noreturn]] void RunPackageChild(const ChildOrigin& origin, int channel);
+
 }  // namespace hone::agent
 
 #endif  // HONE_DEVICE_AGENT_CHILD_RUN_CHILD_H_

@@ -111,6 +111,10 @@ class Device {
   // Whether the batch seems to contain all code that Load would compile. The driver may still reject that code.
   virtual bool IsBuilt(const VisitBatch& batch) const = 0;
 
+  // Called in a child that is confined by sandbox() and runs packages instead. Sets the environment of the driver,
+  // which the runtime then starts itself. threads: of a device that runs on the host's CPUs; 0 for all.
+  virtual void SetDriverEnvironment(int /*threads*/) const {}
+
   // Called in a child that is confined by sandbox(). Starts the driver before the batch is known; only the batch's
   // number of threads is. The error says why nothing can be measured.
   virtual absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const = 0;

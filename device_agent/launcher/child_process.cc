@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "device_agent/sandbox/namespaces.h"
-#include "device_agent/sandbox/system_calls.h"
 #include "device_agent/visit/pass_files.h"
 #include "device_agent/visit/seconds_now.h"
 
@@ -42,7 +41,7 @@ std::string SignalName(int signal) {
   return fmt::format("signal {}", signal);
 }
 
-absl::StatusOr<ChildProcess> ChildProcess::Start(const std::function<void(int channel)>& body) {
+absl::StatusOr<ChildProcess> ChildProcess::Start(const std::function<void(int channel)>& body, SetupCalls setup) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return absl::UnavailableError(fmt::format("cannot make a socket pair: {}", strerror(errno)));
@@ -62,13 +61,14 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::function<void(int ch
     _exit(1);
   }
   close(ends[1]);
-  return ChildProcess(pid, ends[0]);
+  return ChildProcess(pid, ends[0], setup);
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       channel_(std::exchange(other.channel_, -1)),
       listener_(std::exchange(other.listener_, -1)),
+      setup_(other.setup_),
       setting_up_(other.setting_up_),
       first_(other.first_),
       killed_(other.killed_),
@@ -102,7 +102,7 @@ ssize_t ChildProcess::Receive(VisitMessage& message) {
 
 // Handles a stopped system call. Lets an allowed one continue; returns true for a forbidden one.
 bool ChildProcess::Stopped() {
-  const absl::StatusOr<StoppedCall> call = ReceiveStoppedCall(listener_);
+  const absl::StatusOr<StoppedCall> call = ReceiveStoppedCall(listener_, setup_);
   if (!call.ok()) return false;  // a signal ended the call or its thread
   if (setting_up_ && call->for_setup && ContinueStoppedCall(listener_, *call)) return false;
   forbidden_ = call->name;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "device_agent/sandbox/system_calls.h"
 #include "device_agent/visit/message.h"
 
 namespace hone::agent {
@@ -21,7 +22,9 @@ class ChildProcess {
 
   // Forks. `body` runs in the child with its end of the channel and must not return. The system kills the child when
   // the calling thread ends. kUnavailable: no process or no socket.
-  static absl::StatusOr<ChildProcess> Start(const std::function<void(int channel)>& body);
+  // setup: the calls that it may make until EndSetup.
+  static absl::StatusOr<ChildProcess> Start(const std::function<void(int channel)>& body,
+                                            SetupCalls setup = SetupCalls::kKernels);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess();  // kills the child and waits for its end
@@ -47,13 +50,14 @@ class ChildProcess {
   bool killed_by_system() const { return lost_; }
 
  private:
-  ChildProcess(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
+  ChildProcess(pid_t pid, int channel, SetupCalls setup) : pid_(pid), channel_(channel), setup_(setup) {}
   ssize_t Receive(VisitMessage& message);
   bool Stopped();
 
   pid_t pid_;
   int channel_;
   int listener_ = -1;  // of the system call filter (system_calls.h); came with the first message; -1: none
+  SetupCalls setup_;
   bool setting_up_ = true, first_ = true, killed_ = false, lost_ = false;
   double begun_ = 0;
   std::string forbidden_;

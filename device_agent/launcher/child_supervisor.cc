@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "device_agent/sandbox/system_calls.h"
+#include "device_agent/launcher/child_blame.h"
 #include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
@@ -19,35 +19,6 @@ constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate
 // The time for all loads of one candidate in one child, in multiples of Device::load_seconds. If memory is short, it is
 // loaded in every round, mostly much faster than that.
 constexpr double kLoadsMax = 3;
-
-// Replaces all but printable ASCII, so that a text from a child is valid in a proto string.
-std::string Clean(std::string_view text) {
-  std::string clean(text);
-  for (char& c : clean) {
-    if (c < 0x20 || c > 0x7e) c = '?';
-  }
-  return clean;
-}
-std::string Clean(const char* text, size_t capacity) { return Clean(std::string_view(text, strnlen(text, capacity))); }
-
-VisitFailure ForbiddenCallFailure(const std::string& name) {
-  return {FailureKind::kForbiddenCall, fmt::format("made the system call {}, which is forbidden", name)};
-}
-
-VisitFailure FailureForFault(const VisitMessage& fault) {
-  const std::string name = Clean(fault.text, sizeof(fault.text));
-  const auto place = static_cast<Place>(fault.place);
-  const std::string signal = SignalName(fault.signal);
-  if (fault.signal == SIGSYS) return ForbiddenCallFailure(SystemCallName(static_cast<int>(fault.calls)));
-  if (name.empty()) return {FailureKind::kCrashed, fmt::format("crashed with {}", signal)};
-  const std::string where = place == Place::kBefore  ? fmt::format("{} bytes before {}", fault.distance, name)
-                            : place == Place::kAfter ? fmt::format("{} bytes past the end of {}", fault.distance, name)
-                                                     : fmt::format("at byte {} of {}", fault.distance, name);
-  if (fault.is_write == 0) return {FailureKind::kCrashed, fmt::format("crashed with {}: read {}", signal, where)};
-  if (place == Place::kInside)
-    return {FailureKind::kWrongOutput, fmt::format("wrote into a read-only buffer: {}", where)};
-  return {FailureKind::kOutOfBoundsWrite, fmt::format("wrote {}", where)};
-}
 
 }  // namespace
 
@@ -91,9 +62,7 @@ ChildEnd ChildSupervisor::BlameForbiddenCall(ChildProcess& child) {
 // A child that reported a failure has been judged. Otherwise its exit status tells what happened.
 ChildEnd ChildSupervisor::JudgeEnd(ChildProcess& child) {
   if (failed_one_) return {ChildEnd::kReplace, ""};
-  const std::string text = fmt::format("the process {}", child.AwaitEnd());
-  if (!child.killed_by_system()) return BlameCandidate({FailureKind::kCrashed, text});
-  return BlameCandidate({FailureKind::kLostDevice, text + ", by the system, probably because memory was short"});
+  return BlameCandidate(FailureForEnd(child));
 }
 
 VisitFailure ChildSupervisor::TimeoutFailure() const {

@@ -21,6 +21,7 @@
 #include "device_agent/launcher/confine_launcher.h"
 #include "device_agent/launcher/driver_folder.h"
 #include "device_agent/launcher/launcher_channel.h"
+#include "device_agent/launcher/package_runner.h"
 #include "device_agent/launcher/visit_convert.h"
 #include "device_agent/launcher/visit_runner.h"
 #include "device_agent/sandbox/sandbox.h"
@@ -94,14 +95,29 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     if (held.has_value() && !held->status().ok()) spdlog::warn("{}", std::string(held->status().message()));
     work();
   };
+  const PackageRunner package_runner(
+      device, {.memory_limit = options.memory_limit, .filter = options.filter, .cpus = options.cpus});
   std::optional<VisitRunner> visit_runner;
   // Serves one batch. False: the agent is gone. The batch and its result are freed here, before children are started
   // for the next batch.
   const auto serve = [&] {
     double peak = 0;
     v1::Batch batch;
-    v1::BatchResult result;
+    std::vector<MemoryFile> files;
     if (!ReceiveNumber(channel, peak) || !ReceiveMessage(channel, &batch)) return false;
+    if (batch.has_run() && !ReceiveFiles(channel, files)) return false;
+    if (batch.has_run()) {
+      if (visit_runner.has_value()) visit_runner->EndPrestartedChildren();
+      PackageVisit visit;
+      holding(HostLock::Mode::kExclusive, [&] {
+        visit = package_runner.Run(batch, files, cancel);
+        KillStrayProcesses();
+      });
+      std::vector<int> outputs;
+      for (const MemoryFile& file : visit.outputs) outputs.push_back(file.descriptor());
+      return SendMessage(channel, visit.result) && SendFiles(channel, outputs);
+    }
+    v1::BatchResult result;
     if (!visit_runner.has_value()) visit_runner.emplace(device, options);
     holding(HostLock::Mode::kExclusive, [&] {
       result = MeasureBatch(*visit_runner, batch, cancel, peak);
@@ -115,7 +131,9 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     if (!HasReset(kept)) return 1;
     // Compilers may run at the same time, because nothing is measured until the next batch.
     bool all_started = false;
-    holding(HostLock::Mode::kShared, [&] { all_started = visit_runner->PrestartChildren(); });
+    if (visit_runner.has_value()) {
+      holding(HostLock::Mode::kShared, [&] { all_started = visit_runner->PrestartChildren(); });
+    }
     if (all_started) kept.SaveContents();  // else a driver may be writing still
     if (IsReadableWithin(channel, kIdleSecondsMax)) continue;
     visit_runner.reset();

@@ -40,6 +40,9 @@ class VisitRunner {
   // (or -1: never) becomes readable.
   VisitResult Run(const VisitBatch& batch, int cancel_fd);
 
+  // Ends the children that were started ahead, for work that is not this class's.
+  void EndPrestartedChildren() { prestarted_.clear(); }
+
   // Starts as many children as the last visit used, two at most, and waits until their devices are started. Must not
   // run while another process measures on this host. The next visit ends those that it does not need. False: a forked
   // child did not start its device; the others are kept. A child that cannot be forked is left out.

@@ -15,7 +15,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr uint64_t kFileBytesMax = 256 << 20;  // of one file that a driver keeps
+constexpr uint64_t kFileBytesMax = 256 << 20;  // of one file that a driver keeps, or of a package's code
 
 constexpr std::array<std::pair<SandboxLevel, std::string_view>, 3> kLevels = {
     {{SandboxLevel::kNone, "none"}, {SandboxLevel::kFilter, "filter"}, {SandboxLevel::kWall, "wall"}}};
@@ -119,7 +119,8 @@ absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits&
   if (policy.writes_thread_names)
     RestrictWithLandlock(policy.WithProc("/proc/self")).IgnoreError();  // the launcher tells
   LimitResource(RLIMIT_CORE, 0);
-  LimitResource(RLIMIT_FSIZE, policy.writable.empty() ? 0 : kFileBytesMax);
+  const bool writes_files = !policy.writable.empty() || limits.setup == SetupCalls::kPackages;
+  LimitResource(RLIMIT_FSIZE, writes_files ? kFileBytesMax : 0);
   LimitResource(RLIMIT_NOFILE, static_cast<rlim_t>(policy.open_files));
   LimitResource(RLIMIT_MEMLOCK, 0);
   LimitResource(RLIMIT_MSGQUEUE, 0);
@@ -128,7 +129,7 @@ absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits&
   // Not for drivers: Landlock would also forbid moving files between folders, which their compilers do. They have no
   // calls that signal other processes.
   if (policy.writable.empty()) BlockOutgoingSignals();
-  return AllowSystemCalls(limits.filter, policy.calls, limits.channel);
+  return AllowSystemCalls(limits.filter, policy.calls, limits.channel, limits.setup);
 }
 
 }  // namespace hone::agent

@@ -81,6 +81,7 @@ struct ChildLimits {
   int64_t memory_bytes = 0;  // address space; 0 for no limit
   int channel = -1;          // the socket to the launcher
   CallFilter filter = CallFilter::kListener;
+  SetupCalls setup = SetupCalls::kKernels;
 };
 
 // Confines this process, a child of the launcher, before it starts threads: own session, resource limits, no signals to

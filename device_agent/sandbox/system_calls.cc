@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <vector>
 
 namespace hone::agent {
 namespace {
@@ -47,6 +48,7 @@ constexpr SystemCall kRunning[] = {
     {"clock_gettime64", "the same with 64-bit times, on 32-bit Arm", {0, kFile, 1}},
     {"gettimeofday", "kernels that read the clock"},
     {"getrandom", "the C library's heap"},
+    {"getrusage", "the largest memory of this process while it runs a package", {0, kFile, 0}},
     {"getpid", "abort()"},
     {"gettid", "abort()"},
     {"tgkill", "abort(): signals to its own threads", {0, kFile, 0, Value::kOwnProcess}},
@@ -100,6 +102,15 @@ constexpr SystemCall kSettingUp[] = {
     {"seccomp", "installs the narrower filter at the end of the setup"},
 };
 
+// Allowed as long as kSettingUp, in children that load packages. Files on disks cannot be opened for writing, and those
+// of the task are read-only, except for the memory of results.
+constexpr SystemCall kPlacingCode[] = {
+    {"memfd_create", "a file of memory for a package's code"},
+    {"write", "writes the code into that file"},
+    {"fcntl", "seals that file", {1, kFile, F_ADD_SEALS}},
+    {"fcntl64", "seals that file, on 32-bit Arm", {1, kFile, F_ADD_SEALS}},
+};
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // a sanitizer reads maps and names of threads at any time
 #else
@@ -141,36 +152,49 @@ bool AddCalls(const Filter& filter, std::span<const SystemCall> calls, int chann
 }
 
 // Loads the filter. Returns 0 or the errno.
-int Load(uint32_t otherwise, bool with_setup, std::span<const SystemCall> driver, int channel, int* listener) {
+int Load(uint32_t otherwise, std::span<const std::span<const SystemCall>> setup, std::span<const SystemCall> driver,
+         int channel, int* listener) {
   const Filter filter(seccomp_init(otherwise));
   if (filter == nullptr) return ENOMEM;
   seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   if (otherwise == SCMP_ACT_TRAP) seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1);
   if (!AddCalls(filter, driver, channel) || !AddCalls(filter, kRunning, channel)) return EINVAL;
-  if (with_setup && !AddCalls(filter, kSettingUp, channel)) return EINVAL;
+  for (const std::span<const SystemCall> calls : setup) {
+    if (!AddCalls(filter, calls, channel)) return EINVAL;
+  }
   if (const int error = seccomp_load(filter.get()); error != 0) return -error;
   *listener = otherwise == SCMP_ACT_NOTIFY ? seccomp_notify_fd(filter.get()) : -1;
   return 0;
 }
 
-bool IsForSetup(const seccomp_data& data) {
-  for (const SystemCall& call : kSettingUp) {
-    if (seccomp_syscall_resolve_name(call.name) != data.nr) continue;
-    if ((data.args[call.first.argument] & call.first.mask) == call.first.value) return true;
+std::vector<std::span<const SystemCall>> CallsOf(SetupCalls setup) {
+  if (setup == SetupCalls::kPackages) return {kSettingUp, kPlacingCode};
+  return {kSettingUp};
+}
+
+bool IsForSetup(const seccomp_data& data, SetupCalls setup) {
+  for (const std::span<const SystemCall> calls : CallsOf(setup)) {
+    for (const SystemCall& call : calls) {
+      if (seccomp_syscall_resolve_name(call.name) != data.nr) continue;
+      if ((data.args[call.first.argument] & call.first.mask) == call.first.value) return true;
+    }
   }
   return false;
 }
 
 }  // namespace
 
-absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel) {
+absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel,
+                                     SetupCalls setup) {
   int listener = -1;
-  const bool with_setup = !driver.empty() || kSanitized;
-  if (filter == CallFilter::kListener && Load(SCMP_ACT_NOTIFY, with_setup, driver, channel, &listener) == 0) {
+  const std::vector<std::span<const SystemCall>> calls = CallsOf(setup);
+  const bool always = !driver.empty() || kSanitized;  // calls of the setup, without asking the launcher
+  const auto unasked = always ? calls : std::vector<std::span<const SystemCall>>();
+  if (filter == CallFilter::kListener && Load(SCMP_ACT_NOTIFY, unasked, driver, channel, &listener) == 0) {
     return listener;
   }
-  const int error = Load(SCMP_ACT_TRAP, true, driver, channel, &listener);
+  const int error = Load(SCMP_ACT_TRAP, calls, driver, channel, &listener);
   if (error == 0) return -1;
   return absl::UnavailableError(fmt::format("seccomp: {}", strerror(error)));
 }
@@ -178,12 +202,12 @@ absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCa
 absl::Status EndSetup(std::span<const SystemCall> driver, int channel, int listener) {
   if (listener >= 0 || !driver.empty() || kSanitized) return absl::OkStatus();
   int none = -1;
-  const int error = Load(SCMP_ACT_TRAP, false, driver, channel, &none);
+  const int error = Load(SCMP_ACT_TRAP, {}, driver, channel, &none);
   if (error == 0) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("seccomp: {}", strerror(error)));
 }
 
-absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener) {
+absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener, SetupCalls setup) {
   seccomp_notif* stopped = nullptr;
   if (seccomp_notify_alloc(&stopped, nullptr) != 0) return absl::UnavailableError("seccomp: out of memory");
   const std::unique_ptr<seccomp_notif, void (*)(seccomp_notif*)> owner(
@@ -191,7 +215,7 @@ absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener) {
   if (const int error = seccomp_notify_receive(listener, stopped); error != 0) {
     return absl::UnavailableError(fmt::format("the process that made the call has ended: {}", strerror(errno)));
   }
-  return StoppedCall{stopped->id, SystemCallName(stopped->data.nr), IsForSetup(stopped->data)};
+  return StoppedCall{stopped->id, SystemCallName(stopped->data.nr), IsForSetup(stopped->data, setup)};
 }
 
 bool ContinueStoppedCall(int listener, const StoppedCall& call) {

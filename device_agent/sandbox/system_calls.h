@@ -42,12 +42,19 @@ enum class CallFilter {
   kListener,  // the holder of the listener decides; without a listener as kSignal
 };
 
+// What a child loads before its setup is over.
+enum class SetupCalls {
+  kKernels,   // shared objects, which others have placed in files
+  kPackages,  // also the code of packages, which the runtime places in files of memory
+};
+
 // Installs the filter in this process and all processes that it starts. kSignal is also the fallback for kListener, and
 // is tried for kNone too. channel: the only socket that they may use. driver: calls of the device's driver, allowed at
 // any time. If there are any, the calls of setup stay allowed too, because drivers need them at any time; else they are
 // allowed until the end of setup. Returns the listener, which must be sent to the launcher, or -1 if a forbidden call
 // raises SIGSYS. kUnavailable: no filter is possible.
-absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel);
+absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel,
+                                     SetupCalls setup = SetupCalls::kKernels);
 
 // Ends the setup phase for all threads: the calls that only setup needs are forbidden from then on. With a listener
 // this does nothing, because the launcher enforces it; with calls of a driver neither, because setup calls then stay
@@ -61,7 +68,7 @@ struct StoppedCall {
   bool for_setup = false;  // whether setup needs it
 };
 // kUnavailable: the stopped call has ended, or its thread.
-absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener);
+absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener, SetupCalls setup = SetupCalls::kKernels);
 // False if the system cannot let a stopped call continue (before Linux 5.5); the caller then stays stopped.
 bool ContinueStoppedCall(int listener, const StoppedCall& call);
 

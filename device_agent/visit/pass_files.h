@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets with open files between the launcher and its children (SCM_RIGHTS).
+// Packets with open files between the agent, the launcher and its children (SCM_RIGHTS).
 #ifndef HONE_DEVICE_AGENT_VISIT_PASS_FILES_H_
 #define HONE_DEVICE_AGENT_VISIT_PASS_FILES_H_
 
@@ -11,7 +11,7 @@
 
 namespace hone::agent {
 
-inline constexpr size_t kFilesMax = 4;  // in one packet
+inline constexpr size_t kFilesMax = 16;  // in one packet
 
 // Sends one packet with at most kFilesMax files, which stay open here. False, with errno: the other end is gone.
 bool SendWithFiles(int socket, std::span<const std::byte> packet, std::span<const int> files);

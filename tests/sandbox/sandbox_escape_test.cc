@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that try to escape the sandbox: each must be stopped and recorded with the right kind of failure, as root and
 // as an ordinary user, on systems that lack layers. No process may outlive the agent.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/memory_file.h"
 #include "base/temporary_folder.h"
 #include "device_agent/agent/launcher_process.h"
 #include "device_agent/devices/lanes/driver_system_calls.h"
@@ -30,6 +32,7 @@
 #include "device_agent/sandbox/sandbox.h"
 #include "tests/sandbox/evil_kernels.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
+#include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::agent {
 namespace {
@@ -135,6 +138,42 @@ TEST_P(SandboxEscapeTest, EveryEvilKernelIsStoppedAndRecordedAsWhatItIs) {
     EXPECT_THAT(outcome.failure().text(), HasSubstr(deed.text)) << deed.kernel;
   }
   EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
+  ExpectVictimUnharmed();
+}
+
+// Whole packages meet the same walls: their code is loaded, which no kernel's child may do, and nothing more.
+TEST_P(SandboxEscapeTest, PackagesRunAndAreHeld) {
+  const auto run = [&](const std::string& flags) {
+    const std::string path = folder_ / "package.hone";
+    tests::WriteTinyPackage(path, tests::TinyContents(tests::CompileTinyKernels(flags)));
+    const MemoryFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    v1::Batch batch;
+    batch.mutable_run()->add_packages()->set_name("package.hone");
+    batch.mutable_run()->set_keep_outputs(true);
+    return launcher_->RunWithFiles(batch, {file.descriptor()}, std::stop_token());
+  };
+  const Launcher::RunResult good = run("");
+  EXPECT_TRUE(good.result.has_run()) << good.result.DebugString();
+  EXPECT_EQ(good.outputs.size(), 1u);
+  const std::string path = victim_.string();
+  const std::vector<std::string> deeds = {"open(\"" + path + "\", O_RDONLY)",
+                                          "open(\"" + path + "\", O_WRONLY)",
+                                          "unlink(\"" + path + "\")",
+                                          "socket(AF_INET, SOCK_STREAM, 0)",
+                                          "fork()",
+                                          "(int)write(2, \"x\", 1)",
+                                          "memfd_create(\"x\", 0)",
+                                          "(int)syscall(SYS_getppid)"};
+  for (const std::string& deed : deeds) {
+    const v1::BatchResult result = run("-D_GNU_SOURCE -include fcntl.h -include unistd.h -include sys/socket.h "
+                                       "-include sys/mman.h -include sys/syscall.h "
+                                       "-DSCALE='((float)" +
+                                       deed + ")'")
+                                       .result;
+    ASSERT_EQ(result.outcomes_size(), 1) << deed << ": " << result.DebugString();
+    EXPECT_EQ(result.outcomes(0).outcome().failure().kind(), v1::FAILURE_KIND_FORBIDDEN_CALL)
+        << deed << ": " << result.outcomes(0).outcome().failure().text();
+  }
   ExpectVictimUnharmed();
 }
 

@@ -2,6 +2,7 @@
 #include "device_agent/devices/cuda/cuda_device.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include <algorithm>
 
@@ -90,6 +91,10 @@ bool CudaDevice::IsBuilt(const VisitBatch& batch) const {
     return batch.artifact.substr(offset, bytes > 0 ? bytes : batch.artifact.size()).find('\0') !=
            std::string_view::npos;
   });
+}
+
+void CudaDevice::SetDriverEnvironment(int) const {
+  setenv("XDG_CACHE_HOME", folder_.c_str(), 1);  // where the runtime keeps compiled code
 }
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> CudaDevice::Start(int) const {

@@ -29,6 +29,7 @@ class CudaDevice : public Device {
   double load_seconds() const override { return 60; }  // the driver's compiler is slow on a board
   int BuilderProcessesMax() const override { return HostBuilderProcessesMax(); }
   bool IsBuilt(const VisitBatch& batch) const override;
+  void SetDriverEnvironment(int) const override;
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:

@@ -20,13 +20,17 @@
 namespace hone::agent {
 namespace {
 
-// threads: of a device that runs on the host's CPUs; 0 for all. The first call of a process counts.
-absl::StatusOr<drivers::opencl::Library> LoadOpenClDriver(const std::string& folder, int threads) {
-  // PoCL reads its settings when it is loaded. It keeps values that live across a barrier on the stack, which groups of
-  // its default maximum size overflow.
+// PoCL reads its settings when it is loaded. It keeps values that live across a barrier on the stack, which groups of
+// its default maximum size overflow.
+void SetPoclEnvironment(const std::string& folder, int threads) {
   setenv("POCL_CACHE_DIR", folder.c_str(), 1);
   setenv("POCL_MAX_WORK_GROUP_SIZE", "256", 0);
   if (threads > 0) setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 1);
+}
+
+// threads: of a device that runs on the host's CPUs; 0 for all. The first call of a process counts.
+absl::StatusOr<drivers::opencl::Library> LoadOpenClDriver(const std::string& folder, int threads) {
+  SetPoclEnvironment(folder, threads);
   drivers::opencl::Library library;
   HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::Library::Load(&library)));
   return library;
@@ -77,6 +81,11 @@ SandboxPolicy OpenClDevice::sandbox() const {
   policy.writes_thread_names = true;  // NVIDIA's, from version 570 on
   policy.open_files = 256;
   return policy;
+}
+
+void OpenClDevice::SetDriverEnvironment(int threads) const {
+  SetPoclEnvironment(folder_, threads);
+  setenv("XDG_CACHE_HOME", folder_.c_str(), 1);  // where the runtime keeps compiled code
 }
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> OpenClDevice::Start(int threads) const {

@@ -27,6 +27,7 @@ class OpenClDevice : public Device {
   double load_seconds() const override { return 60; }  // a driver's compiler is slow
   int BuilderProcessesMax() const override { return HostBuilderProcessesMax(); }
   bool IsBuilt(const VisitBatch&) const override { return false; }
+  void SetDriverEnvironment(int threads) const override;
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:

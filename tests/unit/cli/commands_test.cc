@@ -14,7 +14,7 @@
 
 #include "base/temporary_folder.h"
 #include "cli/model_workloads.h"
-#include "cli/npz.h"
+#include "cli/npz_file.h"
 #include "records/store.h"
 #include "storage/open.h"
 #include "storage/sqlite/connection.h"
@@ -27,6 +27,10 @@ namespace {
 
 using nlohmann::json;
 using package::DType;
+using run::Array;
+using run::ArrayView;
+using run::NpyHeader;
+using run::NpzReader;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;

@@ -14,15 +14,16 @@
 #include "cli/command.h"
 #include "cli/farm_devices.h"
 #include "cli/job_text.h"
-#include "cli/npy.h"
 #include "cli/records_lock.h"
 #include "cli/submission.h"
 #include "compiler/version.h"
+#include "deploy/run/npy.h"
 #include "tests/unit/graph/model_builder.h"
 
 namespace hone::cli {
 namespace {
 
+using run::NpyPrefix;
 using ::testing::HasSubstr;
 
 class ModelOptionsTest : public ::testing::Test {

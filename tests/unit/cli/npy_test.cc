@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // .npy headers and data: files that NumPy writes are read; damaged and unsupported files give an error that names the
 // fault.
-#include "cli/npy.h"
+#include "deploy/run/npy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +15,9 @@ namespace hone::cli {
 namespace {
 
 using package::DType;
+using run::Array;
+using run::NpyPrefix;
+using run::ParseNpy;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

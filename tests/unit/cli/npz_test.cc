@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Archives of arrays: Hone and NumPy read Hone's, Hone reads NumPy's, and damaged ones are errors.
-#include "cli/npz.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,12 +13,19 @@
 
 #include "base/random.h"
 #include "base/temporary_folder.h"
+#include "cli/npz_file.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::cli {
 namespace {
 
 using package::DType;
+using run::Array;
+using run::ArrayView;
+using run::NpyHeader;
+using run::NpyPrefix;
+using run::NpzReader;
+using run::ShapeText;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::ReadWholeFile;

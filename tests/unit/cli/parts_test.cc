@@ -20,13 +20,13 @@
 #include "cli/lock_file.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
-#include "cli/random_values.h"
 #include "cli/record_source.h"
-#include "cli/timed_runs.h"
 #include "cli/tracker_options.h"
 #include "compiler/graph/plan.h"
 #include "compiler/target/target.h"
 #include "deploy/package/compile_kernels.h"
+#include "deploy/run/random_values.h"
+#include "deploy/run/timed_runs.h"
 #include "deploy/runtime/dtype.h"
 #include "pki/tracker_folder.h"
 #include "tests/unit/graph/model_builder.h"
@@ -35,6 +35,11 @@ namespace hone::cli {
 namespace {
 
 using package::DType;
+using run::DefaultRange;
+using run::FillRandom;
+using run::Quantile;
+using run::TimeRuns;
+using run::ValueRange;
 
 template <typename T>
 std::vector<T> Draw(DType dtype, ValueRange range, uint64_t seed = 1) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the C interface: loading and running the tiny package on the CPU, and the errors for callers' mistakes.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -56,6 +57,44 @@ TEST_F(ModelTest, RunsKernelsInOrderAndCopiesAliasedOutputs) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
   EXPECT_THAT(OutputOf(model, 1), ElementsAreArray(x_));
   EXPECT_THAT(OutputOf(model, 2), ElementsAreArray(kBias));
+}
+
+TEST_F(ModelTest, LoadsAnOpenFile) {
+  const int file = open(Path().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  lseek(file, 100, SEEK_SET);  // the position does not count
+  HoneModel* model = nullptr;
+  ASSERT_EQ(hone_load_file(file, "a name", nullptr, &model), HONE_OK) << hone_error();
+  EXPECT_EQ(lseek(file, 0, SEEK_CUR), 100) << "it was read, or closed";
+  close(file);
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  hone_free(model);
+}
+
+TEST_F(ModelTest, AnOpenFileThatIsNoPackageIsAnError) {
+  HoneModel* model = nullptr;
+  EXPECT_EQ(hone_load_file(-1, nullptr, nullptr, &model), HONE_IO_ERROR);
+  EXPECT_THAT(hone_error(), HasSubstr("cannot look at the package: "));
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_EQ(hone_load_file(ends[0], "model.hone", nullptr, &model), HONE_IO_ERROR);
+  EXPECT_THAT(hone_error(), HasSubstr("package 'model.hone' is not a regular file"));
+  for (const int end : ends) close(end);
+  EXPECT_EQ(hone_load_file(0, nullptr, nullptr, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(model, nullptr);
+}
+
+TEST_F(ModelTest, PreparingChecksTheInputsAndRunsNothing) {
+  const LoadedModel model(Path());
+  EXPECT_EQ(hone_prepare(model), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "input 'x' has never been set");
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_prepare(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ::testing::Each(0.0f));
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
 TEST_F(ModelTest, DescribesItsPorts) {
@@ -516,6 +555,10 @@ TEST_F(ModelTest, LoadOptionsAreChecked) {
   options = {sizeof(HoneLoadOptions), 1, 1u << 20};
   EXPECT_EQ(hone_load(Path().c_str(), &options, &model), HONE_INVALID_ARGUMENT);
   EXPECT_THAT(hone_error(), HasSubstr("unknown flag"));
+  // A program that was compiled before the field `device`.
+  options = {12, 1, 0, reinterpret_cast<const char*>(1)};
+  ASSERT_EQ(hone_load(Path().c_str(), &options, &model), HONE_OK) << hone_error();
+  hone_free(model);
   ASSERT_EQ(hone_load(Path().c_str(), nullptr, &model), HONE_OK) << hone_error();
   hone_free(model);
 }

@@ -105,6 +105,26 @@ TEST_F(SeveralProgramsTest, IncompatibleProgramIsSkippedWithItsReason) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
+TEST_F(SeveralProgramsTest, ACallerMayExcludeDevices) {
+  const std::string path = WriteDeviceAndCpu();
+  for (const char* const device : {"cpu", "cpu:2", "cuda:1"}) {
+    const HoneLoadOptions options = {sizeof(HoneLoadOptions), 1, 0, device};
+    HoneModel* model = nullptr;
+    ASSERT_EQ(hone_load(path.c_str(), &options, &model), HONE_OK) << hone_error();
+    EXPECT_STREQ(hone_target(model), "cpu");
+    EXPECT_EQ(
+        std::string(hone_passed_over(model)),
+        "program for 'opencl': the code is for OpenCL, and only the device '" + std::string(device) + "' may be used");
+    hone_free(model);
+  }
+  const HoneLoadOptions other = {sizeof(HoneLoadOptions), 1, 0, "opencl:no-such-device"};
+  HoneModel* model = nullptr;
+  ASSERT_EQ(hone_load(path.c_str(), &other, &model), HONE_OK) << hone_error();
+  EXPECT_STREQ(hone_target(model), "cpu");
+  EXPECT_THAT(hone_passed_over(model), ::testing::AnyOf(HasSubstr("no-such-device"), HasSubstr("libOpenCL")));
+  hone_free(model);
+}
+
 TEST_F(SeveralProgramsTest, ErrorNamesTheReasonOfEveryProgram) {
   package::PackageContents contents = TinyContents(kernels_);
   contents.programs[0].units[0].kind = ForeignCpu();

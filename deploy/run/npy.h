@@ -3,8 +3,8 @@
 //
 // Reads versions 1, 2 and 3, writes version 1. The element types are those of packages. NumPy has no bfloat16, so it is
 // stored as the two-byte void type "V2", as NumPy's extensions do. Archives of arrays are in npz.h.
-#ifndef HONE_CLI_NPY_H_
-#define HONE_CLI_NPY_H_
+#ifndef HONE_DEPLOY_RUN_NPY_H_
+#define HONE_DEPLOY_RUN_NPY_H_
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "deploy/runtime/package_format.h"
 
-namespace hone::cli {
+namespace hone::run {
 
 struct Array {
   package::DType dtype = package::DType::kFloat32;
@@ -46,6 +46,6 @@ std::string NpyPrefix(package::DType dtype, std::span<const int64_t> shape);
 // "[1, 3, 224, 224]"
 std::string ShapeText(std::span<const int64_t> shape);
 
-}  // namespace hone::cli
+}  // namespace hone::run
 
-#endif  // HONE_CLI_NPY_H_
+#endif  // HONE_DEPLOY_RUN_NPY_H_

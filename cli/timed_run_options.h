@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that `hone bench` and `hone profile` share, and the loop that repeats and times a run.
-#ifndef HONE_CLI_TIMED_RUNS_H_
-#define HONE_CLI_TIMED_RUNS_H_
+// The options that `hone bench` and `hone profile` share, and how the commands load packages.
+#ifndef HONE_CLI_TIMED_RUN_OPTIONS_H_
+#define HONE_CLI_TIMED_RUN_OPTIONS_H_
 
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cli/loaded_package.h"
+#include "deploy/run/loaded_package.h"
 
 namespace CLI {
 class App;
@@ -32,16 +30,13 @@ struct TimedRunOptions {
 
 // Sets the inputs that the options say: the arrays of a file, or random ones of a fixed seed at the given shapes. A
 // usage error if both a file and shapes are given, because the arrays have shapes.
-absl::Status SetInputs(LoadedPackage& package, const TimedRunOptions& options);
+absl::Status SetInputs(run::LoadedPackage& package, const TimedRunOptions& options);
 
-// Warms up for a tenth of `seconds` and at least one run, then measures for `seconds` and at least three runs. Returns
-// the seconds of each measured run, or the first error of `run`.
-absl::StatusOr<std::vector<double>> TimeRuns(double seconds, const std::function<absl::Status()>& run);
-
-// The smallest of `values` that is not exceeded by at least the fraction `share` (0 to 1) of them; for 0 the minimum.
-// `values` must not be empty.
-double Quantile(std::span<const double> values, double share);
+// Loads the package, and prints to standard error which of its programs were passed over. fallback: the value of
+// --fallback; empty: a package must not load ONNX Runtime, unless the environment allows it. Errors as
+// run::LoadedPackage::Load.
+absl::StatusOr<run::LoadedPackage> LoadPackage(const std::string& path, int threads, const std::string& fallback);
 
 }  // namespace hone::cli
 
-#endif  // HONE_CLI_TIMED_RUNS_H_
+#endif  // HONE_CLI_TIMED_RUN_OPTIONS_H_

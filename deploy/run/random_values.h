@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random contents for a tensor of any element type. The same seed gives the same contents on every platform.
-#ifndef HONE_CLI_RANDOM_VALUES_H_
-#define HONE_CLI_RANDOM_VALUES_H_
+#ifndef HONE_DEPLOY_RUN_RANDOM_VALUES_H_
+#define HONE_DEPLOY_RUN_RANDOM_VALUES_H_
 
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "deploy/runtime/package_format.h"
 
-namespace hone::cli {
+namespace hone::run {
 
 // Values v with low <= v < high. Integer types take the whole numbers in the range; bool takes 0 and 1, whatever the
 // range.
@@ -23,6 +23,6 @@ ValueRange DefaultRange(package::DType dtype);
 // Fills `bytes`, whose size is a multiple of the element size. An empty range (high <= low) gives `low` everywhere.
 void FillRandom(package::DType dtype, ValueRange range, Random& random, std::span<uint8_t> bytes);
 
-}  // namespace hone::cli
+}  // namespace hone::run
 
-#endif  // HONE_CLI_RANDOM_VALUES_H_
+#endif  // HONE_DEPLOY_RUN_RANDOM_VALUES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/npy.h"
+#include "deploy/run/npy.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "deploy/runtime/dtype.h"
 
-namespace hone::cli {
+namespace hone::run {
 namespace {
 
 using package::DType;
@@ -221,4 +221,4 @@ std::string NpyPrefix(DType dtype, std::span<const int64_t> shape) {
   return prefix + header;
 }
 
-}  // namespace hone::cli
+}  // namespace hone::run

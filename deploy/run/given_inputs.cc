@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/given_inputs.h"
+#include "deploy/run/given_inputs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cli/npz.h"
+#include "deploy/run/npz.h"
 #include "deploy/runtime/dtype.h"
 
-namespace hone::cli {
+namespace hone::run {
 namespace {
 
 std::string Describe(package::DType dtype, std::span<const int64_t> shape) {
@@ -77,8 +77,12 @@ absl::Status SetGivenInputs(const LoadedPackage& package, const std::string& pat
     return CheckNames(package, {}, "no --input");
   }
   HONE_ASSIGN_OR_RETURN(const NpzReader reader, NpzReader::Open(path));
+  return SetGivenInputs(package, reader);
+}
+
+absl::Status SetGivenInputs(const LoadedPackage& package, const NpzReader& reader) {
   const std::vector<std::string> names = reader.names();
-  HONE_RETURN_IF_ERROR(CheckNames(package, names, path));
+  HONE_RETURN_IF_ERROR(CheckNames(package, names, reader.file_name()));
   for (size_t i = 0; i < package.inputs().size(); ++i) {
     const bool given = std::find(names.begin(), names.end(), package.inputs()[i].name) != names.end();
     if (given) HONE_RETURN_IF_ERROR(SetInput(package, i, reader));
@@ -86,4 +90,4 @@ absl::Status SetGivenInputs(const LoadedPackage& package, const std::string& pat
   return absl::OkStatus();
 }
 
-}  // namespace hone::cli
+}  // namespace hone::run

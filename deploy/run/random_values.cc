@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/random_values.h"
+#include "deploy/run/random_values.h"
 
 #include <bit>
 #include <cmath>
 #include <cstring>
 
-namespace hone::cli {
+namespace hone::run {
 namespace {
 
 using package::DType;
@@ -71,4 +71,4 @@ void FillRandom(DType dtype, ValueRange range, Random& random, std::span<uint8_t
   }
 }
 
-}  // namespace hone::cli
+}  // namespace hone::run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/loaded_package.h"
+#include "deploy/run/loaded_package.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,18 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "cli/command.h"
-#include "cli/output.h"
-#include "cli/random_values.h"
-#include "cli/shape_text.h"
+#include "deploy/run/random_values.h"
 #include "deploy/runtime/dtype.h"
 
-namespace hone::cli {
+namespace hone::run {
+namespace {
+
+HoneLoadOptions OptionsOf(const LoadedPackage::Options& options) {
+  return {sizeof(HoneLoadOptions), options.threads, options.allows_onnx_runtime ? HONE_LOAD_ALLOW_ONNX_RUNTIME : 0,
+          options.device.empty() ? nullptr : options.device.c_str()};
+}
+
+}  // namespace
 
 absl::Status RuntimeError(HoneStatus status) {
   const std::string text = hone_error();
@@ -36,13 +41,23 @@ absl::Status RuntimeError(HoneStatus status) {
   return absl::UnknownError(text);
 }
 
-absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int threads, const std::string& fallback) {
-  const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads,
-                                   fallback.empty() ? 0 : HONE_LOAD_ALLOW_ONNX_RUNTIME};
+absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, const Options& options) {
   HoneModel* model = nullptr;
-  const HoneStatus loaded = hone_load(path.c_str(), &options, &model);
+  const HoneLoadOptions given = OptionsOf(options);
+  const HoneStatus loaded = hone_load(path.c_str(), &given, &model);
   if (loaded == HONE_IO_ERROR) return RuntimeError(loaded);  // its text contains the path
   if (loaded != HONE_OK) return Annotate(RuntimeError(loaded), path);
+  return Adopt(model);
+}
+
+absl::StatusOr<LoadedPackage> LoadedPackage::LoadFile(int file, const Options& options) {
+  HoneModel* model = nullptr;
+  const HoneLoadOptions given = OptionsOf(options);
+  HONE_RETURN_IF_ERROR(RuntimeError(hone_load_file(file, nullptr, &given, &model)));
+  return Adopt(model);
+}
+
+absl::StatusOr<LoadedPackage> LoadedPackage::Adopt(HoneModel* model) {
   LoadedPackage package;
   package.model_.reset(model);
   for (size_t i = 0; i < hone_input_count(model); ++i) {
@@ -51,7 +66,6 @@ absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int t
   for (size_t i = 0; i < hone_output_count(model); ++i) {
     HONE_RETURN_IF_ERROR(RuntimeError(hone_output(model, i, &package.outputs_.emplace_back())));
   }
-  for (const std::string& program : package.PassedOver()) PrintMessage(fmt::format("hone: passed over: {}\n", program));
   return package;
 }
 
@@ -74,20 +88,13 @@ package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMet
   return metadata.programs[number];
 }
 
-absl::Status LoadedPackage::Resize(const std::vector<std::string>& shapes) {
-  for (const std::string& text : shapes) {
-    HONE_ASSIGN_OR_RETURN(const NamedText named, SplitName("--shape", text, "name=1,128"));
-    HONE_ASSIGN_OR_RETURN(const std::vector<graph::DimRange> ranges, ParseShape("--shape", named.value, text));
-    std::vector<int64_t> extents;
-    for (const graph::DimRange& range : ranges) {
-      if (range.min != range.max) return UsageError(fmt::format("--shape {}: a run has numbers, not ranges", text));
-      extents.push_back(range.min);
-    }
-    const auto port = std::ranges::find(inputs_, named.name, &HonePort::name);
-    if (port == inputs_.end()) return UsageError(fmt::format("--shape: the model has no input '{}'", named.name));
+absl::Status LoadedPackage::Resize(const std::vector<NamedShape>& shapes) {
+  for (const NamedShape& shape : shapes) {
+    const auto port = std::ranges::find(inputs_, shape.name, &HonePort::name);
+    if (port == inputs_.end()) return absl::NotFoundError(fmt::format("the model has no input '{}'", shape.name));
     const auto index = static_cast<size_t>(port - inputs_.begin());
-    HONE_RETURN_IF_ERROR(
-        RuntimeError(hone_resize(model(), index, extents.data(), static_cast<int32_t>(extents.size()))));
+    const auto rank = static_cast<int32_t>(shape.extents.size());
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_resize(model(), index, shape.extents.data(), rank)));
     HONE_RETURN_IF_ERROR(RuntimeError(hone_input(model(), index, &*port)));
   }
   return absl::OkStatus();
@@ -110,6 +117,23 @@ absl::Status LoadedPackage::FillInputs(uint64_t seed) {
   return absl::OkStatus();
 }
 
+absl::Status LoadedPackage::Prepare() { return RuntimeError(hone_prepare(model())); }
+
 absl::Status LoadedPackage::Run() { return RuntimeError(hone_run(model())); }
 
-}  // namespace hone::cli
+absl::StatusOr<std::vector<ArrayView>> LoadedPackage::Outputs() const {
+  std::vector<ArrayView> arrays;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    HonePort port;  // again, because the run decides the extents of open dimensions
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_output(model(), i, &port)));
+    DLTensor view;
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_get_output(model(), i, &view)));
+    arrays.push_back({port.name,
+                      package::FindDType(port.dtype)->dtype,
+                      {port.shape, static_cast<size_t>(port.ndim)},
+                      {static_cast<const uint8_t*>(view.data), static_cast<size_t>(port.bytes)}});
+  }
+  return arrays;
+}
+
+}  // namespace hone::run
