@@ -2,8 +2,11 @@
 #include "compiler/ir/size.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/status.h"
@@ -263,6 +266,73 @@ SizeBounds BoundsOfSum(const SizeSum& sum) {
   return result;
 }
 
+SizeBounds Both(SizeBounds a, SizeBounds b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
+
+// The bounds of a sum of products in which no factor occurs twice in one product: such a sum is least and greatest at
+// corners of the box of its factors. (n - 1) * (m - 1) is n * m - n - m + 1, whose terms alone do not tell that it is at
+// least 0. Unbounded for other sums, and for many factors.
+SizeBounds BoundsAtCorners(const SizeSum& sum) {
+  constexpr size_t kFactorsMax = 6;
+  std::map<std::string, SizeBounds> factors;
+  for (const Term& term : sum.terms) {
+    std::set<std::string> own;
+    for (const AtomPtr& factor : term.factors) {
+      if (!own.insert(factor->text).second) return {kSmallest, kLargest};
+      factors.emplace(factor->text, factor->bounds);
+    }
+  }
+  if (factors.size() > kFactorsMax) return {kSmallest, kLargest};
+  SizeBounds result = {kLargest, kSmallest};
+  for (unsigned corner = 0; corner < 1u << factors.size(); ++corner) {
+    const auto value = [&](const AtomPtr& factor) {
+      const auto found = factors.find(factor->text);
+      const bool high = (corner >> std::distance(factors.begin(), found) & 1) != 0;
+      return high ? found->second.high : found->second.low;
+    };
+    int64_t total = sum.constant;
+    for (const Term& term : sum.terms) {
+      int64_t product = term.coefficient;
+      for (const AtomPtr& factor : term.factors) product = SaturatingMultiply(product, value(factor));
+      if (product == kSmallest || product == kLargest) return {kSmallest, kLargest};
+      total = SaturatingAdd(total, product);
+    }
+    result = {std::min(result.low, total), std::max(result.high, total)};
+  }
+  return result;
+}
+
+// The bounds of a sum all of whose terms have a factor in common, as a product: n * n - n is n * (n - 1), which is at
+// least 0 for n of at least 1. Unbounded if they have none.
+SizeBounds BoundsOfFactored(const SizeSum& sum) {
+  if (sum.constant != 0) return {kSmallest, kLargest};
+  for (const AtomPtr& common : sum.terms.front().factors) {
+    SizeSum rest;
+    size_t found = 0;
+    for (Term term : sum.terms) {
+      const auto factor = std::ranges::find_if(term.factors, [&](const AtomPtr& f) { return f->text == common->text; });
+      if (factor == term.factors.end()) break;
+      ++found;
+      term.factors.erase(factor);
+      if (term.factors.empty()) {
+        rest.constant = SaturatingAdd(rest.constant, term.coefficient);
+      } else {
+        rest.terms.push_back(std::move(term));
+      }
+    }
+    if (found < sum.terms.size() || rest.terms.empty()) continue;
+    return BoundsOfProduct(common->bounds, Both(BoundsOfSum(rest), BoundsAtCorners(rest)));
+  }
+  return {kSmallest, kLargest};
+}
+
+// The narrowest bounds that these rules find.
+SizeBounds BoundsOf(const SizeSum& sum) {
+  const SizeBounds bounds = BoundsOfSum(sum);
+  const bool has_product = std::ranges::any_of(sum.terms, [](const Term& term) { return term.factors.size() > 1; });
+  if (sum.terms.size() < 2 && (sum.terms.empty() || sum.constant == 0)) return bounds;
+  return has_product ? Both(bounds, Both(BoundsAtCorners(sum), BoundsOfFactored(sum))) : bounds;
+}
+
 }  // namespace
 
 Size::Size(const SizeSum& sum) {
@@ -271,7 +341,7 @@ Size::Size(const SizeSum& sum) {
     return;
   }
   SizeSum owned = sum;
-  owned.bounds = BoundsOfSum(sum);
+  owned.bounds = BoundsOf(sum);
   sum_ = std::make_shared<const SizeSum>(std::move(owned));
 }
 

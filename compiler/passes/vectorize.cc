@@ -188,7 +188,8 @@ class LoopVectorizer {
     }
     if (const ir::Select* select = e.As<ir::Select>()) return VecSelect(*select, mask);
     if (const ir::Cast* cast = e.As<ir::Cast>()) {
-      return ir::MakeCast(cast->type.WithWidth(width_), Vec(cast->value, mask));
+      const ir::Expr value = Vec(cast->value, mask);  // a scalar where the loop variable cancels
+      return ir::MakeCast(cast->type.WithWidth(value.type().width), value);
     }
     if (const ir::Call* call = e.As<ir::Call>()) {
       std::vector<ir::Expr> args;

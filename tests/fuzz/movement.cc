@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "tests/fuzz/recipes.h"
 
@@ -180,6 +181,8 @@ void GatherND(Grower& g) {
   if (x == kAbsent) return;
   Ints shape = g.Shape(1, 2);
   shape.back() = g.Between(1, g.RankOf(x));
+  const Ints least = g.LeastShapeOf(x);
+  if (std::ranges::count(std::span(least).first(static_cast<size_t>(shape.back())), 0) > 0) return;
   g.Grow("GatherND", {x, Indices(g, shape, 1)}, Effect::kMoves);
 }
 

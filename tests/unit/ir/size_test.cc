@@ -22,6 +22,33 @@ using Numbers = std::map<std::string, Size, std::less<>>;
 const OpenSize kN = {"n", 1, 512}, kM = {"m", 2, 8}, kZ = {"z", 0, 3};
 const Size n = Size::Open(kN), m = Size::Open(kM), z = Size::Open(kZ);
 
+TEST(Size, ProductsOfSumsHaveNarrowBounds) {
+  const Size below = (n - Size(1)) * (m - Size(2));  // its terms alone allow -1,025
+  EXPECT_EQ(below.min(), 0);
+  EXPECT_EQ(below.max(), 511 * 6);
+  const Size square = (n - Size(1)) * n * Size(3);
+  EXPECT_EQ(square.min(), 0);
+  EXPECT_GE(square.max(), 511 * 512 * 3);
+  EXPECT_EQ((n * m - n).min(), 1);
+  EXPECT_EQ((m * z - z * Size(2) + Size(1)).min(), 1);
+  // Every value lies within the bounds.
+  Random random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const auto sum = [&](const Size& a, const Size& b) {
+      const auto number = [&] { return Size(static_cast<int64_t>(random.Next() % 7) - 3); };
+      return a * number() + b * number() + number();
+    };
+    const Size product = sum(m, z) * sum(z, m);
+    for (int64_t mv = kM.min; mv <= kM.max; ++mv) {
+      for (int64_t zv = kZ.min; zv <= kZ.max; ++zv) {
+        const int64_t value = product.Substitute({{"m", mv}, {"z", zv}}).value();
+        EXPECT_LE(product.min(), value) << product.min() << " " << i;
+        EXPECT_GE(product.max(), value) << product.max() << " " << i;
+      }
+    }
+  }
+}
+
 TEST(Size, NumbersAreSizes) {
   const Size seven = 7;
   EXPECT_TRUE(seven.IsFixed());
