@@ -2,7 +2,7 @@
 // The median. The times of kernels, of the reference loop and of whole models all use this definition.
 //
 // Header only, and needs only the C++ library, so that the runtime's programs can include it. Other quantiles are in
-// deploy/run/timed_runs.h.
+// base/quantile.h.
 #ifndef HONE_BASE_MEDIAN_H_
 #define HONE_BASE_MEDIAN_H_
 
