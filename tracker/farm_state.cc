@@ -18,7 +18,8 @@ std::string ReadJob(const std::string& id, const std::string& spec, const std::s
   if (!job->ParseFromString(state) || job->id() != id) return "its state cannot be read";
   if (!parsed.ParseFromString(spec)) return "its specification cannot be read";
   if (!v1::JobState_IsValid(job->state()) || job->state() == v1::JOB_STATE_UNSPECIFIED) return "its state is not known";
-  if (parsed.workloads().empty() && !JobQueue::Ended(*job)) return "it has no workloads";
+  const bool has_work = !parsed.workloads().empty() || parsed.has_run();
+  if (!has_work && !JobQueue::Ended(*job)) return "it has neither workloads nor a run";
   *job->mutable_spec() = std::move(parsed);
   return "";
 }

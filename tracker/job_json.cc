@@ -1,7 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracker/job_json.h"
 
+#include <vector>
+
+#include "base/median.h"
+#include "base/quantile.h"
+
 namespace hone::tracker {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMs = 1e3;
+
+Json Maybe(bool has, double value) { return has ? Json(value) : Json(); }
+
+Json FileToJson(const v1::FileName& file) {
+  return {{"name", file.name()}, {"digest", file.digest()}, {"bytes", file.bytes()}};
+}
+
+Json KernelsToJson(const v1::PackageReport& report) {
+  Json kernels = Json::array();
+  for (const v1::KernelTime& kernel : report.kernels()) {
+    kernels.push_back(
+        {{"symbol", kernel.symbol()}, {"target", kernel.target()}, {"time_ms", kernel.median_seconds() * kMs}});
+  }
+  return kernels;
+}
+
+Json MinutesToJson(const v1::PackageReport& report) {
+  Json minutes = Json::array();
+  for (const v1::RunMinute& minute : report.minutes()) {
+    minutes.push_back({{"runs", minute.runs()},
+                       {"median_ms", minute.median_seconds() * kMs},
+                       {"temperature_c", Maybe(minute.has_temperature_c(), minute.temperature_c())},
+                       {"clock_mhz", Maybe(minute.has_clock_mhz(), minute.clock_mhz())}});
+  }
+  return minutes;
+}
+
+// report: null while there is none.
+Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report) {
+  Json json = FileToJson(package);
+  if (report == nullptr) return json;
+  const std::vector<double> seconds(report->seconds().begin(), report->seconds().end());
+  const auto quantile = [&](double share) {
+    return Maybe(!seconds.empty(), seconds.empty() ? 0 : Quantile(seconds, share) * kMs);
+  };
+  json["target"] = report->target();
+  json["threads"] = report->threads();
+  json["load_ms"] = report->load_seconds() * kMs;
+  json["first_run_ms"] = report->first_run_seconds() * kMs;
+  json["min_ms"] = quantile(0);
+  json["median_ms"] = Maybe(!seconds.empty(), seconds.empty() ? 0 : Median(seconds) * kMs);
+  json["p90_ms"] = quantile(0.9);
+  json["p99_ms"] = quantile(0.99);
+  json["runs"] = report->runs();
+  json["peak_memory_bytes"] = Maybe(report->peak_memory_bytes() > 0, static_cast<double>(report->peak_memory_bytes()));
+  json["kernels"] = KernelsToJson(*report);
+  json["minutes"] = MinutesToJson(*report);
+  json["outputs"] = report->has_outputs() ? FileToJson(report->outputs()) : Json();
+  json["passed_over"] = report->passed_over();
+  return json;
+}
+
+}  // namespace
 
 nlohmann::ordered_json NoticeToJson(const v1::Job& job) {
   if (job.spec().notify_url().empty()) return nullptr;
@@ -22,6 +85,25 @@ nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent) {
           {"drawn", spent.drawn()},
           {"illegal", spent.illegal()},
           {"repeated", spent.repeated()}};
+}
+
+nlohmann::ordered_json RunToJson(const v1::Job& job) {
+  if (!job.spec().has_run()) return nullptr;
+  const v1::RunTask& task = job.spec().run();
+  const v1::RunReport& report = job.progress().run();
+  Json packages = Json::array();
+  for (int i = 0; i < task.packages_size(); ++i) {
+    packages.push_back(PackageToJson(task.packages(i), i < report.packages_size() ? &report.packages(i) : nullptr));
+  }
+  return {{"device", job.progress().run_device()},
+          {"packages", packages},
+          {"inputs", task.has_inputs() ? FileToJson(task.inputs()) : Json()},
+          {"shapes", task.shapes()},
+          {"seconds", task.seconds()},
+          {"temperature_before_c", Maybe(report.has_temperature_before_c(), report.temperature_before_c())},
+          {"temperature_after_c", Maybe(report.has_temperature_after_c(), report.temperature_after_c())},
+          {"clock_before_mhz", Maybe(report.has_clock_before_mhz(), report.clock_before_mhz())},
+          {"clock_after_mhz", Maybe(report.has_clock_after_mhz(), report.clock_after_mhz())}};
 }
 
 }  // namespace hone::tracker

@@ -14,6 +14,8 @@ namespace hone::tracker {
 nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent);
 // The state of the notice of `hone submit --notify`; null for a job without one.
 nlohmann::ordered_json NoticeToJson(const v1::Job& job);
+// A run of packages: what was asked for, and the report once there is one. Null for a job that tunes.
+nlohmann::ordered_json RunToJson(const v1::Job& job);
 
 }  // namespace hone::tracker
 

@@ -190,7 +190,11 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options, files.records));
   const std::filesystem::path folder = options.files.empty() ? files.state.string() + ".files" : options.files;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<files::FileStore> contents,
-                        OpenFiles(folder, options.files_quota, nullptr));
+                        OpenFiles(folder, options.files_quota, [shell = shell.get()] {
+                          std::set<std::string> digests;
+                          shell->WithFarm([&](const Farm& farm, absl::Time) { digests = farm.FilesInUse(); });
+                          return digests;
+                        }));
   const auto services = MakeServices(shell.get(), store.get(), contents.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));

@@ -61,11 +61,13 @@ struct FakeAgent {
     result.set_trouble(kind);
   }
   // Adds a result with a time for every candidate of the lease, for the next call.
-  void Finish(const v1::Lease& lease) {
+  void Finish(const v1::Lease& lease) { Finish(lease, TimedResult(lease.batch())); }
+  // Adds this result of the lease, for the next call.
+  void Finish(const v1::Lease& lease, const v1::BatchResult& result) {
     state.clear_running();
     v1::LeaseResult* finished = state.add_finished();
     *finished->mutable_lease() = lease.reference();
-    *finished->mutable_result() = TimedResult(lease.batch());
+    *finished->mutable_result() = result;
   }
 };
 

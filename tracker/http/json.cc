@@ -158,6 +158,7 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"target", spec.target()},
           {"group", spec.group()},
           {"devices", ListToJson(spec.devices())},
+          {"run", RunToJson(job)},
           {"state", StateName(job.state())},
           {"waiting_for", job.waiting_for()},
           {"notice", NoticeToJson(job)},

@@ -13,6 +13,7 @@
 #include "tracker/queue/devices.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
+#include "tracker/queue/run_task.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -67,6 +68,11 @@ v1::Outcome WithoutInterleaving(v1::Outcome outcome) {
 }  // namespace
 
 absl::Status Validate(const v1::Batch& batch) {
+  if (batch.has_run()) {
+    HONE_RETURN_IF_ERROR(CheckRequirements(batch.requirements()));
+    if (batch.candidates_size() == 1 && batch.candidates(0).id() == kRunCandidate) return CheckRunTask(batch.run());
+    return absl::InvalidArgumentError(fmt::format("a batch with a run has one candidate, '{}'", kRunCandidate));
+  }
   for (const auto& [value, name] :
        {std::pair(&batch.workload_digest(), "workload_digest"), std::pair(&batch.target(), "target"),
         std::pair(&batch.compiler_version(), "compiler_version"), std::pair(&batch.workload(), "workload"),
@@ -274,6 +280,7 @@ const BatchQueue::Lease* BatchQueue::LeasePiece(std::set<Order>::iterator order,
 }
 
 absl::Duration BatchQueue::RunLimit(const Entry& entry, const Piece& piece) const {
+  if (entry.batch->has_run()) return options_.run_limit_min + RunTimeMax(entry.batch->run());
   const v1::TimingPolicy& policy = entry.batch->policy();
   const double per_candidate =
       4 * (policy.timeout_seconds() > 0 ? policy.timeout_seconds() : 1.0) + 4 * policy.final_seconds();
@@ -321,6 +328,7 @@ std::string BatchQueue::IncompleteReason(const Lease& lease, const v1::BatchResu
   if (result.outcomes_size() > static_cast<int>(candidates.size())) {
     return fmt::format("answered with {} outcomes of {} candidates", result.outcomes_size(), candidates.size());
   }
+  if (entry.batch->has_run() && result.has_run()) return "";
   const std::map<std::string, const v1::Outcome*> by_id = ById(result);
   for (const int index : candidates) {
     const std::string& id = entry.batch->candidates(index).id();
@@ -341,6 +349,7 @@ std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_referen
   *entry.result.mutable_device() = result.device();
   entry.result.set_device_name(result.device_name());
   entry.result.set_visit_seconds(entry.result.visit_seconds() + result.visit_seconds());
+  if (result.has_run()) *entry.result.mutable_run() = result.run();
   const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();
   const std::map<std::string, const v1::Outcome*> by_id = ById(result);
   for (const int index : piece.candidates) {
@@ -457,7 +466,7 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
     *outcome->mutable_outcome() = entry.outcomes[index];
   }
   entry.pieces.erase(lost.piece);
-  given_up_.push_back(std::move(record));
+  if (!entry.batch->has_run()) given_up_.push_back(std::move(record));
   forgiven_devices_.insert(forgiven_devices_.end(), entry.lost_on.begin(), entry.lost_on.end());
   entry.lost_on.clear();
   given_up_count_ += 1;
@@ -528,6 +537,12 @@ absl::StatusOr<std::optional<v1::BatchResult>> BatchQueue::Result(const std::str
   }
   if (!found->second.finished) return std::optional<v1::BatchResult>();
   return std::optional(found->second.result);
+}
+
+std::optional<v1::BatchResult> BatchQueue::ResultOf(const std::string& job_id, const std::string& client_id) const {
+  const auto known = by_client_id_.find({job_id, client_id});
+  if (known == by_client_id_.end() || !batches_.at(known->second).finished) return std::nullopt;
+  return batches_.at(known->second).result;
 }
 
 void BatchQueue::Acknowledge(const std::string& job_id, const std::string& batch_id) {

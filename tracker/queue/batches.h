@@ -126,6 +126,8 @@ class BatchQueue {
 
   // The result of a batch; nullopt while it is unfinished. kNotFound: no such batch of this job.
   absl::StatusOr<std::optional<v1::BatchResult>> Result(const std::string& job_id, const std::string& batch_id) const;
+  // The result of the job's finished batch with this client id; nullopt: it is unfinished or unknown.
+  std::optional<v1::BatchResult> ResultOf(const std::string& job_id, const std::string& client_id) const;
   // The tuner has the result: the batch is forgotten, and Submit would queue its client id anew. Unfinished and unknown
   // batches are ignored.
   void Acknowledge(const std::string& job_id, const std::string& batch_id);

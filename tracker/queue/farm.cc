@@ -63,6 +63,7 @@ v1::BatchResult WithKnownFailures(v1::BatchResult result) {
 v1::BatchResult Taken(const v1::BatchResult& answer, std::set<std::string> candidates) {
   v1::BatchResult taken;
   taken.set_visit_seconds(answer.visit_seconds());
+  if (answer.has_run()) *taken.mutable_run() = answer.run();
   for (const v1::CandidateOutcome& outcome : answer.outcomes()) {
     if (candidates.erase(outcome.candidate_id()) == 0) continue;
     v1::CandidateOutcome& kept = *taken.add_outcomes();
@@ -149,6 +150,7 @@ const BatchQueue::Lease* Farm::LiveLease(const Agent& agent, const v1::LeaseRefe
 // A result whose lease is unknown, in the form in which it is recorded; nullopt: it has no valid receipt.
 std::optional<Recordable> Farm::ResultUnderReceipt(const v1::SynchronizeRequest& request,
                                                    const v1::LeaseResult& finished) const {
+  if (finished.batch().has_run()) return std::nullopt;  // its job waits in the queue again
   if (!finished.has_batch() || !IsReceiptValid(receipt_key_, request.agent_id(), finished)) return std::nullopt;
   std::set<std::string> candidates;
   for (const v1::Candidate& candidate : finished.batch().candidates()) candidates.insert(candidate.id());
@@ -195,6 +197,7 @@ std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& re
       }
       continue;
     }
+    if (batches_.WholeBatch(*lease).has_run()) continue;  // stored with its job
     if (!batches_.IncompleteReason(*lease, finished.result()).empty()) continue;
     acceptable.push_back(batches_.ToRecord(*lease, Completed(*agent, *lease, finished.result())));
   }
@@ -255,6 +258,7 @@ void Farm::TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::
     accepted_ += 1;
     TakeResult(agent, *lease, finished.result(), now);
   }
+  if (!request.finished().empty()) EndRuns(now);
   // When a batch failed as a whole, leases of its other pieces ended too.
   DropReleasedJobs();
 }
@@ -340,6 +344,9 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
         now);
     if (lease == nullptr) continue;
     device.lease_id = lease->id;
+    if (const std::string& job_id = batches_.JobOf(*lease); jobs_.Find(job_id)->spec().has_run()) {
+      jobs_.StartRun(job_id, now);
+    }
     if (lease->attempt == 1) lease_waits_.Add(absl::ToDoubleSeconds(lease->waited));
     AddLease(*lease, response);
   }
@@ -635,7 +642,12 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
     if (auto device = agent->devices.find(lease->device_id); device != agent->devices.end()) device->second.losses += 1;
   }
   devices_.CountFailure(NameOf(lease->agent_id, lease->device_id), why, now);
+  const std::string job_id = batches_.JobOf(*lease);
   batches_.Lose(lease_id, why, now);
+  if (jobs_.Find(job_id)->spec().has_run()) {
+    jobs_.LoseRun(job_id, why, now);
+    DropReleasedJobs();  // at once, because the job may get a device in this same call
+  }
   for (const std::string& name : batches_.TakeForgivenDevices()) devices_.Forgive(name);
 }
 
@@ -665,6 +677,7 @@ void Farm::Tick(absl::Time now) {
   }
   for (const std::string& lease_id : batches_.Expire(now, Served(now)))
     LoseLease(lease_id, "the visit took longer than its limit", now);
+  EndRuns(now);
   if (storage_failure_.empty()) jobs_.Preempt(now, JobsUnservedForLong(now), UseByUser());  // it changes stored jobs
   CheckQueued(now);
   DropReleasedJobs();

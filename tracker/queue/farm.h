@@ -100,6 +100,8 @@ class Farm {
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.RecordNotice(job_id, notice); }
   // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobQueue::NoteKind).
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
+  // The digests of the files that open jobs need.
+  std::set<std::string> FilesInUse() const;
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
   void SetStorageFailure(const std::string& why) { storage_failure_ = why; }
   const std::string& storage_failure() const { return storage_failure_; }
@@ -162,6 +164,10 @@ class Farm {
                absl::Time now) const;
   bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
   v1::Job Described(v1::Job job, absl::Time now) const;
+
+  // runs.cc: jobs that run packages.
+  void CheckQueuedRun(const v1::Job& job, absl::Time now);
+  void EndRuns(absl::Time now);
 
   // waits.cc: what jobs wait for, and which jobs get or lose a tuner because of it.
   // A function that returns how many jobs get a tuner before the given one. JobsAhead sorts the jobs once; the function

@@ -14,6 +14,7 @@
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"
+#include "tracker/queue/run_task.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -90,6 +91,11 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
                                                   spec.workloads_size(), kWorkloadsMax));
   }
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
+  HONE_RETURN_IF_ERROR(ValidateTexts(spec));
+  if (spec.has_run()) {
+    if (spec.workloads().empty()) return CheckRunTask(spec.run());
+    return absl::InvalidArgumentError("job has both a run and workloads; submit two jobs");
+  }
   if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
   if (spec.workloads().empty()) return absl::InvalidArgumentError("job has no workload; nothing is to be tuned");
   if (spec.threads() < 1) return absl::InvalidArgumentError("job asks for less than one thread");
@@ -97,7 +103,6 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (spec.trials() == 0 && !spec.has_time_budget() && !spec.has_until()) {
     return absl::InvalidArgumentError("job has no budget; give trials, time_budget or until");
   }
-  HONE_RETURN_IF_ERROR(ValidateTexts(spec));
   for (const v1::WorkloadSpec& workload : spec.workloads()) HONE_RETURN_IF_ERROR(ValidateWorkload(workload));
   return absl::OkStatus();
 }
@@ -146,12 +151,14 @@ v1::Job JobQueue::SummaryOf(const v1::Job& job) {
   asked.set_priority(spec.priority());
   asked.set_trials(spec.trials());
   *asked.mutable_devices() = spec.devices();
+  if (spec.has_run()) *asked.mutable_run() = spec.run();
   if (spec.has_time_budget()) *asked.mutable_time_budget() = spec.time_budget();
   if (spec.has_until()) *asked.mutable_until() = spec.until();
 
   const v1::JobProgress& progress = job.progress();
   v1::JobProgress& reached = *line.mutable_progress();
   reached.set_activity(progress.activity());
+  reached.set_run_device(progress.run_device());
   reached.set_trials(progress.trials());
   reached.set_seconds(progress.seconds());
   reached.set_trials_per_second(progress.trials_per_second());
@@ -242,7 +249,7 @@ void JobQueue::RecordNotice(const std::string& job_id, const v1::JobNotice& noti
 std::map<std::string, int> JobQueue::RunningByUser() const {
   std::map<std::string, int> running;
   for (const auto& [id, entry] : jobs_) {
-    if (entry.job.state() == v1::JOB_STATE_RUNNING) ++running[entry.job.spec().submitted_by()];
+    if (Tuned(entry)) ++running[entry.job.spec().submitted_by()];
   }
   return running;
 }
@@ -309,8 +316,7 @@ std::optional<JobQueue::Grant> JobQueue::Lease(const std::string& tuner_id, cons
 
 bool JobQueue::HasTuner(absl::Time now) const {
   return now - tuner_asked_ < kTunerCallsWithin ||
-         std::ranges::any_of(
-             jobs_, [](const auto& entry) { return entry.second.job.state() == v1::JOB_STATE_RUNNING; });
+         std::ranges::any_of(jobs_, [](const auto& entry) { return Tuned(entry.second); });
 }
 
 void JobQueue::SetBlocked(const std::string& job_id, const std::string& why, absl::Time now) {
@@ -352,7 +358,7 @@ JobQueue::Entry* JobQueue::Last(const Entry& first, const std::map<std::string, 
   };
   Entry* last = nullptr;
   for (auto& [id, entry] : jobs_) {
-    if (entry.job.state() != v1::JOB_STATE_RUNNING) continue;
+    if (!Tuned(entry)) continue;
     const int more = first.job.spec().priority() - entry.job.spec().priority();
     if (more < 0 || (more == 0 && tuned(entry) < tuned(first) + 2)) continue;
     if (last == nullptr || rank(*last) < rank(entry)) last = &entry;
@@ -382,8 +388,7 @@ std::string JobQueue::TunerOf(const std::string& job_id) const { return NameOfTu
 absl::Status JobQueue::CheckQuota(const std::string& tuner_id) const {
   const std::string name = NameOfTuner(tuner_id);
   const auto leased = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-    return entry.second.job.state() == v1::JOB_STATE_RUNNING && entry.second.tuner_id != tuner_id &&
-           NameOfTuner(entry.second.tuner_id) == name;
+    return Tuned(entry.second) && entry.second.tuner_id != tuner_id && NameOfTuner(entry.second.tuner_id) == name;
   });
   if (leased < options_.leased_jobs_max) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -476,8 +481,7 @@ absl::StatusOr<const v1::Job*> JobQueue::Cancel(const std::string& job_id, absl:
 
 void JobQueue::Expire(absl::Time now) {
   for (auto& [id, entry] : jobs_) {
-    if (entry.job.state() == v1::JOB_STATE_RUNNING && now - entry.last_heard > options_.lease_ttl)
-      LoseTuner(entry, now);
+    if (Tuned(entry) && now - entry.last_heard > options_.lease_ttl) LoseTuner(entry, now);
     EndPastDeadline(entry, now);
   }
   for (auto left = left_.begin(); left != left_.end();) {
@@ -491,18 +495,19 @@ void JobQueue::Expire(absl::Time now) {
 void JobQueue::EndPastDeadline(Entry& entry, absl::Time now) {
   const v1::JobSpec& spec = entry.job.spec();
   if (Ended(entry.job) || !spec.has_until()) return;
-  const bool tuned = entry.job.state() == v1::JOB_STATE_RUNNING;
-  const absl::Duration grace = tuned ? options_.until_grace : absl::ZeroDuration();
+  const bool running = entry.job.state() == v1::JOB_STATE_RUNNING;
+  const absl::Duration grace = Tuned(entry) ? options_.until_grace : absl::ZeroDuration();
   if (now + wall_offset_ < FromProto(spec.until()) + grace) return;
   const v1::JobProgress& progress = entry.job.progress();
   const bool measured =
       progress.trials() > 0 || progress.has_latency_after_seconds();  // records of earlier runs count, too
   if (!measured) {
-    entry.job.set_error(fmt::format(
-        "the time of the job (--until) ended before anything was measured; it waited for {}", tuned ? "its first result"
-                                                                                              : entry.blocked.empty()
-                                                                                                  ? "a tuner"
-                                                                                                  : entry.blocked));
+    entry.job.set_error(
+        fmt::format("the time of the job (--until) ended before anything was measured; it waited for {}",
+                    running                  ? "its first result"
+                    : !entry.blocked.empty() ? entry.blocked
+                    : NeedsTuner(entry)      ? "a tuner"
+                                             : "its turn on a device"));
   }
   SetState(entry, measured ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
 }
@@ -569,11 +574,12 @@ void JobQueue::ExcludeStall(absl::Duration stall, absl::Time now) {
 }
 
 void JobQueue::SetState(Entry& entry, v1::JobState state, absl::Time now) {
-  if (entry.job.state() == v1::JOB_STATE_RUNNING) released_.push_back(entry.job.id());
+  const bool was_running = entry.job.state() == v1::JOB_STATE_RUNNING;
   if (state == v1::JOB_STATE_QUEUED) entry.ready = now;
   entry.kind.clear();
   entry.blocked.clear();
   entry.job.set_state(state);
+  if (was_running || (!NeedsTuner(entry) && Ended(entry.job))) released_.push_back(entry.job.id());
   changed_.insert(entry.job.id());
   v1::JobEvent event;
   event.set_state(state);

@@ -112,7 +112,14 @@ class JobQueue {
   bool HasTuner(absl::Time now) const;
   std::vector<const v1::Job*> InState(v1::JobState state) const;
 
-  // Ids of jobs whose lease ended since the last call: their batches must be dropped.
+  // A job with JobSpec.run (runs.cc). StartRun: a device took its batch. LoseRun: that device was lost; the job is
+  // queued again, or fails when that happened too often. EndRun: its batch has the result. StartRun changes only a
+  // queued job, LoseRun only a running one, and EndRun only an open one.
+  void StartRun(const std::string& job_id, absl::Time now);
+  void LoseRun(const std::string& job_id, const std::string& why, absl::Time now);
+  void EndRun(const std::string& job_id, const v1::BatchResult& result, absl::Time now);
+
+  // Ids of jobs whose lease ended since the last call, and of ended jobs with a run: their batches must be dropped.
   std::vector<std::string> TakeReleased();
   // Ended jobs with a notify_url whose notice was neither delivered nor given up.
   std::vector<const v1::Job*> JobsToNotify() const;
@@ -153,7 +160,11 @@ class JobQueue {
     int64_t last_sequence = 0;                 // number of the newest event
   };
 
-  static bool Ready(const Entry& entry) { return entry.job.state() == v1::JOB_STATE_QUEUED && entry.blocked.empty(); }
+  static bool NeedsTuner(const Entry& entry) { return !entry.job.spec().has_run(); }
+  static bool Tuned(const Entry& entry) { return entry.job.state() == v1::JOB_STATE_RUNNING && NeedsTuner(entry); }
+  static bool Ready(const Entry& entry) {
+    return entry.job.state() == v1::JOB_STATE_QUEUED && entry.blocked.empty() && NeedsTuner(entry);
+  }
   // The order of jobs, smallest first: negated priority, running jobs of the user, the user's recent use, age.
   using Rank = std::tuple<int, int, double, int64_t>;
   Rank RankOf(const Entry& entry, const std::map<std::string, int>& running, const UseByUser& used) const;

@@ -20,6 +20,8 @@ struct JobOptions {
   // A job fails when so many tuners in a row were lost with it and none of them finished a trial: the job then probably
   // kills its tuners. Each finished trial resets the count.
   int fruitless_leases_max = 5;
+  // A run fails when so many devices in a row were lost with it: the package then probably kills them.
+  int lost_runs_max = 3;
   // How often progress is stored. It is for display only; the measurements are in the records.
   absl::Duration store_progress_every = absl::Seconds(5);
   // A running job may lose its tuner to another job when no device could take its batches for this long. An agent that

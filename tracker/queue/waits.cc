@@ -118,6 +118,7 @@ std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& pl
   if (job.state() == v1::JOB_STATE_QUEUED) {
     const std::string& blocked = jobs_.blocked(job.id());
     if (!blocked.empty()) return blocked;
+    if (job.spec().has_run()) return DescribeTurn(job, now);
     if (!jobs_.HasTuner(now)) return "a tuner, and none is connected: start hone-tuner";
     const int before = place(job.id());
     return before == 0 ? "a tuner" : fmt::format("a tuner; {} other{} first", before, before == 1 ? " goes" : "s go");
@@ -188,6 +189,10 @@ std::vector<v1::Device> Farm::ListDevices(const v1::ListDevicesRequest& request,
 // Decides for each queued job whether it may be leased. Not done at every lease, because there may be many devices.
 void Farm::CheckQueued(absl::Time now) {
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_QUEUED)) {
+    if (job->spec().has_run()) {
+      CheckQueuedRun(*job, now);
+      continue;
+    }
     jobs_.SetBlocked(job->id(), AsksForDevices(*job) ? DescribeAbsence(NeedsOf(*job), now) : "", now);
   }
 }
@@ -196,6 +201,7 @@ JobQueue::UnservedJobs Farm::JobsUnservedForLong(absl::Time now) {
   JobQueue::UnservedJobs absent;
   std::map<std::string, absl::Time> since;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
+    if (job->spec().has_run()) continue;  // it holds no tuner
     const v1::Requirements* needs = batches_.fair_share().IsWaiting(job->id()) ? UnmetRequirements(*job, now) : nullptr;
     if (needs == nullptr) continue;
     const auto known = absent_since_.find(job->id());

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a job that runs packages (JobSpec.run): queued until a device takes its batch, running on that device,
+// ended with the report.
+//
+// Such a job is one batch, so it needs no tuner. While a device fulfils its conditions, its batch is in the queue of
+// batches; while none does, the job waits and says for which device, as every job. A device that is lost with it costs
+// an attempt. A tracker that starts again queues the batch again, because batches are not stored.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/status.h"
+#include "proto/convert.h"
+#include "tracker/queue/farm.h"
+#include "tracker/queue/matches.h"
+#include "tracker/queue/memory.h"
+#include "tracker/queue/run_task.h"
+#include "tracker/queue/text_limits.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr int kPackagesMax = 8;
+constexpr int kShapesMax = 256;
+constexpr size_t kTextBytesMax = 4096;       // of a name or a shape
+constexpr double kSecondsMax = 24.0 * 3600;  // of measurement
+constexpr int kThreadsMax = 4096;            // as HONE_MAX_THREADS
+constexpr int64_t kInputBytesMax = int64_t{1} << 30;
+constexpr double kLineBytesPerSecond = 1e6;  // of the slowest line to a device that is expected
+constexpr double kPackageSecondsMax = 300;   // to load a package and run it for the first time
+
+absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
+  if (!IsSha256Hex(file.digest())) {
+    return absl::InvalidArgumentError(
+        fmt::format("the run's {} '{}' has the digest '{}', which is not the SHA-256 of a file", what,
+                    TruncateUtf8(file.name(), 40), TruncateUtf8(file.digest(), 80)));
+  }
+  if (file.name().size() > kTextBytesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the name of the run's {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
+  }
+  if (file.bytes() >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("the run's {} has {} bytes", what, file.bytes()));
+}
+
+}  // namespace
+
+absl::Status CheckRunTask(const v1::RunTask& task) {
+  if (task.packages().empty() || task.packages_size() > kPackagesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the run has {} packages; give 1 to {}", task.packages_size(), kPackagesMax));
+  }
+  for (const v1::FileName& package : task.packages()) HONE_RETURN_IF_ERROR(CheckFile(package, "package"));
+  if (task.has_inputs()) {
+    HONE_RETURN_IF_ERROR(CheckFile(task.inputs(), "file of inputs"));
+    if (task.inputs().bytes() > kInputBytesMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("the run's file of inputs has {} bytes; the limit is {}", task.inputs().bytes(), kInputBytesMax));
+    }
+  }
+  if (task.shapes_size() > kShapesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the run has {} shapes; the limit is {}", task.shapes_size(), kShapesMax));
+  }
+  for (const std::string& shape : task.shapes()) {
+    if (shape.size() > kTextBytesMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("a shape of the run has {} bytes; the limit is {}", shape.size(), kTextBytesMax));
+    }
+  }
+  if (task.threads() < 0 || task.threads() > kThreadsMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the run asks for {} threads; give 0 to {}", task.threads(), kThreadsMax));
+  }
+  if (task.seconds() >= 0 && task.seconds() <= kSecondsMax) return absl::OkStatus();  // false for NaN
+  return absl::InvalidArgumentError(
+      fmt::format("the run asks for {} seconds of measurement; give 0 to {}", task.seconds(), kSecondsMax));
+}
+
+v1::Batch RunBatch(const v1::JobSpec& spec) {
+  v1::Batch batch;
+  *batch.mutable_run() = spec.run();
+  batch.add_candidates()->set_id(std::string(kRunCandidate));
+  *batch.mutable_requirements()->mutable_labels() = spec.labels();
+  *batch.mutable_requirements()->mutable_devices() = spec.devices();
+  batch.mutable_requirements()->set_fingerprint_digest(spec.device_kind());
+  batch.mutable_requirements()->set_threads(spec.run().threads());
+  batch.set_threads(std::max(1, spec.run().threads()));
+  batch.set_priority(spec.priority());
+  return batch;
+}
+
+absl::Duration RunTimeMax(const v1::RunTask& task) {
+  double bytes = static_cast<double>(task.inputs().bytes());
+  for (const v1::FileName& package : task.packages()) bytes += static_cast<double>(package.bytes());
+  const double packages = task.packages_size();
+  return absl::Seconds(bytes / kLineBytesPerSecond + packages * (kPackageSecondsMax + 1.5 * task.seconds()));
+}
+
+void JobQueue::StartRun(const std::string& job_id, absl::Time now) {
+  Entry& entry = jobs_.at(job_id);
+  if (entry.job.state() != v1::JOB_STATE_QUEUED) return;
+  entry.job.set_attempts(entry.job.attempts() + 1);
+  if (!entry.job.has_started()) *entry.job.mutable_started() = Stamp(now);
+  SetState(entry, v1::JOB_STATE_RUNNING, now);
+}
+
+void JobQueue::LoseRun(const std::string& job_id, const std::string& why, absl::Time now) {
+  Entry& entry = jobs_.at(job_id);
+  if (entry.job.state() != v1::JOB_STATE_RUNNING) return;
+  entry.job.set_fruitless(entry.job.fruitless() + 1);
+  if (entry.job.fruitless() < options_.lost_runs_max) return SetState(entry, v1::JOB_STATE_QUEUED, now);
+  entry.job.set_error(TruncateUtf8(
+      fmt::format("devices were lost {} times while they ran it; the last time: {}", entry.job.fruitless(), why)));
+  SetState(entry, v1::JOB_STATE_FAILED, now);
+}
+
+void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, absl::Time now) {
+  Entry& entry = jobs_.at(job_id);
+  if (Ended(entry.job)) return;
+  v1::JobProgress& progress = *entry.job.mutable_progress();
+  progress.set_run_device(result.device_name());
+  progress.set_seconds(result.visit_seconds());
+  if (result.has_run()) {
+    *progress.mutable_run() = result.run();
+  } else {
+    const std::string failure = result.outcomes().empty() ? "" : result.outcomes(0).outcome().failure().text();
+    entry.job.set_error(TruncateUtf8(!result.error().empty() ? result.error() : failure));
+  }
+  entry.progress_bytes = MemoryOf(progress);
+  SetState(entry, result.has_run() ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
+}
+
+// Puts the batch of a queued job into the queue of batches while a device can take it, and takes it out while none can,
+// so that it does not count as a batch that no device wants.
+void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
+  const v1::Batch batch = RunBatch(job.spec());
+  std::string absence = DescribeAbsence(batch.requirements(), now);
+  if (!absence.empty()) {
+    batches_.DropJob(job.id());
+  } else {
+    const auto queued =
+        batches_.Submit({job.id(), job.spec().submitted_by(), ""}, std::string(kRunCandidate), batch, now);
+    if (!queued.ok()) absence = std::string(queued.status().message());
+  }
+  jobs_.SetBlocked(job.id(), absence, now);
+}
+
+std::set<std::string> Farm::FilesInUse() const {
+  std::set<std::string> digests;
+  for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
+    for (const v1::Job* job : jobs_.InState(state)) {
+      const v1::RunTask& task = job->spec().run();
+      for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
+      if (task.has_inputs()) digests.insert(task.inputs().digest());
+    }
+  }
+  return digests;
+}
+
+// Ends the jobs whose batches are finished: with a report, a failure, or an error of the batch.
+void Farm::EndRuns(absl::Time now) {
+  for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
+    for (const v1::Job* job : jobs_.InState(state)) {
+      if (!job->spec().has_run()) continue;
+      const std::optional<v1::BatchResult> result = batches_.ResultOf(job->id(), std::string(kRunCandidate));
+      if (result.has_value()) jobs_.EndRun(job->id(), *result, now);
+    }
+  }
+}
+
+}  // namespace hone::tracker
