@@ -7,8 +7,10 @@
 #include "CLI/CLI.hpp"
 #include "base/median.h"
 #include "base/one_line.h"
+#include "base/quantile.h"
 #include "base/status.h"
 #include "cli/commands.h"
+#include "cli/device_run.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
 #include "cli/timed_run_options.h"
@@ -18,13 +20,14 @@
 namespace hone::cli {
 namespace {
 
-absl::Status Bench(const TimedRunOptions& options) {
+absl::Status Bench(const TimedRunOptions& options, DeviceRunOptions& device) {
+  if (device.given()) return MeasureOnDevices(options, device, /*profile=*/false);
   HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(SetInputs(package, options));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
                         run::TimeRuns(options.seconds, [&] { return package.Run(); }));
-  const double best = 1e3 * run::Quantile(seconds, 0), median = 1e3 * Median(seconds);
-  const double p90 = 1e3 * run::Quantile(seconds, 0.9);
+  const double best = 1e3 * Quantile(seconds, 0), median = 1e3 * Median(seconds);
+  const double p90 = 1e3 * Quantile(seconds, 0.9);
   if (options.json) {
     return PrintJson({{"min_ms", best},
                       {"median_ms", median},
@@ -43,9 +46,11 @@ absl::Status Bench(const TimedRunOptions& options) {
 
 void AddBenchCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<TimedRunOptions>();
+  const auto device = std::make_shared<DeviceRunOptions>();
   CLI::App* command = app.add_subcommand("bench", "time a package on random or given inputs");
   options->AddTo(command);
-  command->callback([options, result] { *result = Bench(*options); });
+  device->AddTo(command);
+  command->callback([options, device, result] { *result = Bench(*options, *device); });
 }
 
 }  // namespace hone::cli

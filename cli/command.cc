@@ -11,6 +11,7 @@ int FinishCommand(const absl::Status& status) {
   if (status.ok()) return kSuccess;
   PrintMessage(fmt::format("hone: {}\n", std::string(status.message())));
   if (status.GetPayload(kMissingMark).has_value()) return kRecordsMissing;
+  if (status.GetPayload(kSlowerMark).has_value()) return kSlower;
   return status.GetPayload(kUsageMark).has_value() ? kWrongUsage : kWorkFailed;
 }
 

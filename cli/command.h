@@ -18,7 +18,8 @@
 namespace hone::cli {
 
 // The exit codes of `hone` (docs/COMMANDS.md). kRecordsMissing: --require found that records are missing.
-enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2, kRecordsMissing = 3 };
+// kSlower: `gate` found that a package is slower.
+enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2, kRecordsMissing = 3, kSlower = 4 };
 
 // The error for a command line that parses but makes no sense, such as two options that exclude each other. Its exit
 // code is kWrongUsage. The mark is a payload, because other rooms return kInvalidArgument for bad files.
@@ -37,6 +38,15 @@ inline constexpr char kMissingMark[] = "hone.cli/missing";
 inline absl::Status RecordsMissingError(const std::string& message) {
   absl::Status status = absl::NotFoundError(message);
   status.SetPayload(kMissingMark, absl::Cord());
+  return status;
+}
+
+// The error for a package that is slower than `gate` allows. Its exit code is kSlower.
+inline constexpr char kSlowerMark[] = "hone.cli/slower";
+
+inline absl::Status SlowerError(const std::string& message) {
+  absl::Status status = absl::FailedPreconditionError(message);
+  status.SetPayload(kSlowerMark, absl::Cord());
   return status;
 }
 

@@ -40,6 +40,12 @@ void AddBenchCommand(CLI::App& app, absl::Status* result);
 // The times of all calls of a kernel are added up.
 void AddProfileCommand(CLI::App& app, absl::Status* result);
 
+// `hone gate PACKAGE --baseline PACKAGE [--device D] [--slower-than 3%] [--evidence FILE]`: runs both packages in turns
+// and tells whether the first is slower (base/paired_ratio.h). The exit code is then kSlower (cli/command.h).
+//
+// With --check FILE it checks the evidence of an earlier gate (cli/gate_evidence.h).
+void AddGateCommand(CLI::App& app, absl::Status* result);
+
 // `hone records best|query|why|stats|export|import|verify|prune|lock`: shows and maintains tuning records.
 //
 // This room has only options and output; records/store.h and records/jsonl.h do the work. The records come from

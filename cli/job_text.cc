@@ -10,7 +10,9 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/median.h"
 #include "base/one_line.h"
+#include "base/quantile.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
 #include "tracker/enum_name.h"
@@ -57,7 +59,22 @@ std::string SpentToText(const v1::JobProgress& progress) {
       share(spent.repeated()));
 }
 
+// The report of a run of packages: a line for each package, with its device.
+std::string RunToText(const v1::Job& job) {
+  const v1::RunReport& report = job.progress().run();
+  std::string text;
+  for (int i = 0; i < report.packages_size(); ++i) {
+    text += RunLine(job.spec().run().packages(i).name(), job.progress().run_device(), report.packages(i));
+  }
+  return text;
+}
+
 std::string JobToText(const v1::Job& job) {
+  if (job.spec().has_run()) {
+    return fmt::format("{}: {}{}\n", TitleOf(job.spec()), StateName(job.state()),
+                       job.error().empty() ? "" : ": " + OneLine(job.error())) +
+           RunToText(job);
+  }
   const v1::JobProgress& p = job.progress();
   std::string text =
       fmt::format("{}: {}, {} trials in {} ({:.1f}/s), {}\n", TitleOf(job.spec()), StateName(job.state()), p.trials(),
@@ -105,7 +122,7 @@ bool HasEnded(v1::JobState state) {
 
 std::string TitleOf(const v1::JobSpec& spec) {
   // The title shows the parts of the target that name a kind of machine. The other parts are numbers.
-  std::string title = spec.name() + " for";
+  std::string title = spec.has_run() ? "run of " + spec.name() : spec.name() + " for";
   for (const std::string& word : std::vector<std::string>(absl::StrSplit(spec.target(), ' '))) {
     if (word.starts_with("-") && !word.starts_with("-mcpu=") && !word.starts_with("-device=")) continue;
     title += fmt::format(" {}", word);
@@ -121,14 +138,29 @@ std::string TitleOf(const v1::WorkloadSpec& spec) { return OneLine(spec.title().
 
 absl::Status FirstJobFailure(const std::vector<v1::Job>& jobs, bool cancelled_here) {
   for (const v1::Job& job : jobs) {
+    const std::string what = (job.spec().has_run() ? "the " : "tuning ") + TitleOf(job.spec());
     if (job.state() == v1::JOB_STATE_CANCELLED && !cancelled_here) {
-      return absl::CancelledError(fmt::format("tuning {} was cancelled", TitleOf(job.spec())));
+      return absl::CancelledError(what + " was cancelled");
     }
     if (job.state() == v1::JOB_STATE_FAILED) {
-      return absl::InternalError(fmt::format("tuning {} failed: {}", TitleOf(job.spec()), job.error()));
+      return absl::InternalError(fmt::format("{} failed: {}", what, job.error()));
     }
   }
   return absl::OkStatus();
+}
+
+std::string RunLine(const std::string& package, const std::string& device, const v1::PackageReport& report) {
+  const std::vector<double> seconds(report.seconds().begin(), report.seconds().end());
+  if (seconds.empty()) return Row("{} on {}: no run", package, device);
+  const auto quantile = [&](double share) { return Latency(Quantile(seconds, share)); };
+  const std::string memory =
+      report.peak_memory_bytes() > 0
+          ? fmt::format(", peak memory {}", BytesText(static_cast<double>(report.peak_memory_bytes())))
+          : "";
+  return Row("{} on {}: min {}, median {}, p90 {}, p99 {} ({} runs, {} threads, target {}); load {}, first run {}{}",
+             package, device, quantile(0), Latency(Median(seconds)), quantile(0.9), quantile(0.99), report.runs(),
+             report.threads(), report.target(), Latency(report.load_seconds()), Latency(report.first_run_seconds()),
+             memory);
 }
 
 std::string StateName(v1::JobState state) { return tracker::EnumName(v1::JobState_Name(state), "JOB_STATE_", state); }
@@ -166,6 +198,7 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
           {"job", job.id()},
           {"group", job.spec().group()},
           {"devices", job.spec().devices()},
+          {"run", tracker::RunToJson(job)},
           {"state", StateName(job.state())},
           {"submitted_by", job.spec().submitted_by()},
           {"priority", job.spec().priority()},

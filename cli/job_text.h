@@ -14,7 +14,10 @@
 
 namespace hone::cli {
 
-std::string StateName(v1::JobState state);  // "running"
+std::string StateName(v1::JobState state);
+// The latency of a package on a device as one line, with its newline.
+std::string RunLine(const std::string& package, const std::string& device,
+                    const v1::PackageReport& report);  // "running"
 bool HasEnded(v1::JobState state);
 // A short title of the job: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
 std::string TitleOf(const v1::JobSpec& spec);

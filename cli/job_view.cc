@@ -98,6 +98,11 @@ std::vector<std::string> Table(const v1::Job& job, size_t rows) {
 std::vector<std::string> Head(const v1::WatchJobResponse& heard, absl::Time now) {
   const v1::Job& job = heard.job();
   const v1::JobProgress& progress = job.progress();
+  if (job.spec().has_run()) {
+    const std::string doing = Doing(heard);
+    return {fmt::format("{}  {}: {}{}", job.id(), TitleOf(job.spec()), StateName(job.state()),
+                        HasEnded(job.state()) || doing.empty() ? "" : ", " + doing)};
+  }
   std::vector<std::string> lines = {fmt::format("{}  {}: {}, {}{}", job.id(), TitleOf(job.spec()),
                                                 StateName(job.state()), Clock(progress.seconds()), Left(job, now)),
                                     fmt::format("  {}{}, {}", Best(progress), Trials(job), Failures(progress))};
@@ -143,6 +148,7 @@ std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
 std::string Line(const v1::WatchJobResponse& heard, absl::Time now) {
   const v1::Job& job = heard.job();
   const std::string doing = Doing(heard);
+  if (job.spec().has_run()) return doing.empty() ? StateName(job.state()) : doing;
   return fmt::format("{}{}{}, {}{}", Best(job.progress()), Trials(job), Left(job, now), Failures(job.progress()),
                      doing.empty() ? "" : ", " + doing);
 }

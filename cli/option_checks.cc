@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "CLI/CLI.hpp"
+#include "base/parse_duration.h"
 
 namespace hone::cli {
 
@@ -33,6 +35,17 @@ std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint
 
 std::string NoNan(const std::string& text) {
   return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is not a number" : "";
+}
+
+std::string DurationAsSeconds(std::string& text) {
+  const std::optional<absl::Duration> duration = ParsePositiveDuration(text);
+  if (duration.has_value()) text = fmt::format("{}", absl::ToDoubleSeconds(*duration));
+  return "";
+}
+
+std::string WithoutPercentSign(std::string& text) {
+  if (text.ends_with('%')) text.pop_back();
+  return "";
 }
 
 void AddFallbackTo(CLI::App* command, std::string& fallback, const std::string& text) {

@@ -28,6 +28,11 @@ std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint
 // Rejects nan, which passes every check of a range.
 std::string NoNan(const std::string& text);
 
+// For CLI::Option::transform. DurationAsSeconds turns "10m" into "600", and WithoutPercentSign "3%" into "3"; both
+// leave every other text as it is.
+std::string DurationAsSeconds(std::string& text);
+std::string WithoutPercentSign(std::string& text);
+
 // What --fallback does where a package is run.
 inline constexpr char kAllowFallbackText[] =
     "let ONNX Runtime compute the parts that the package leaves to it; its library is loaded into this process";

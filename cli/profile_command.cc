@@ -15,6 +15,7 @@
 #include "base/roofline.h"
 #include "base/status.h"
 #include "cli/commands.h"
+#include "cli/device_run.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
 #include "cli/timed_run_options.h"
@@ -296,7 +297,8 @@ std::string ProfileToText(const Profile& profile) {
   return text;
 }
 
-absl::Status RunProfile(const TimedRunOptions& options) {
+absl::Status RunProfile(const TimedRunOptions& options, DeviceRunOptions& device) {
+  if (device.given()) return MeasureOnDevices(options, device, /*profile=*/true);
   HONE_ASSIGN_OR_RETURN(const Profile profile, MeasureProfile(options));
   return options.json ? PrintJson(ProfileToJson(profile)) : PrintText(ProfileToText(profile));
 }
@@ -308,7 +310,9 @@ void AddProfileCommand(CLI::App& app, absl::Status* result) {
   CLI::App* command = app.add_subcommand("profile", "show where a package spends its time, kernel by kernel");
   options->seconds = 1;
   options->AddTo(command);
-  command->callback([options, result] { *result = RunProfile(*options); });
+  const auto device = std::make_shared<DeviceRunOptions>();
+  device->AddTo(command);
+  command->callback([options, device, result] { *result = RunProfile(*options, *device); });
 }
 
 }  // namespace hone::cli

@@ -5,7 +5,9 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/device_run.h"
 #include "cli/npz_file.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
@@ -19,11 +21,23 @@ namespace {
 struct RunOptions {
   std::string package, input, output, fallback;
   int threads = 0;
+  DeviceRunOptions device;
 };
 
-absl::Status Run(const RunOptions& options) {
+absl::Status RunOnDevice(RunOptions& options) {
+  if (options.device.devices.size() > 1) return UsageError("--device: outputs come from one device; give one --device");
+  DeviceRun run{.packages = {options.package}, .inputs = options.input, .task = {}};
+  run.task.set_threads(options.threads);
+  run.task.set_keep_outputs(true);
+  run.task.set_allow_onnx_runtime(!options.fallback.empty());
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, RunOnDevices(options.device, std::move(run)));
+  return FetchFile(options.device, jobs.front().progress().run().packages(0).outputs(), options.output);
+}
+
+absl::Status Run(RunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {options.package, options.input}));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
+  if (options.device.given()) return RunOnDevice(options);
   HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(run::SetGivenInputs(package, options.input));
   HONE_RETURN_IF_ERROR(package.Run());
@@ -47,6 +61,7 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
                    "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
       ->check(IntegerInRange(HONE_MAX_THREADS));
   AddFallbackTo(command, options->fallback, kAllowFallbackText);
+  options->device.AddTo(command);
   command->callback([options, result] { *result = Run(*options); });
 }
 

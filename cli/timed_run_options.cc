@@ -19,7 +19,8 @@ void TimedRunOptions::AddTo(CLI::App* command) {
           "--threads", threads,
           "number of threads; 0: one for each core of the fastest kind, or for each CPU that control groups allow")
       ->check(IntegerInRange(HONE_MAX_THREADS));
-  command->add_option("--seconds", seconds, "how long to measure")
+  command->add_option("--seconds", seconds, "how long to measure, in seconds or as 10m, 1h30m")
+      ->transform(CLI::Validator(DurationAsSeconds, "", "duration"))
       ->check(CLI::Range(0.0, 1e6))
       ->check(NoNan)
       ->capture_default_str();

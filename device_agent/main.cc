@@ -35,6 +35,7 @@
 #include "device_agent/agent/label.h"
 #include "device_agent/agent/launcher_process.h"
 #include "device_agent/agent/outbox.h"
+#include "device_agent/agent/package_runs.h"
 #include "device_agent/agent/service.h"
 #include "device_agent/agent/sync_loop.h"
 #include "device_agent/devices/cpu/throttling.h"
@@ -163,10 +164,16 @@ class DeviceWithLauncher {
     return own;
   }
 
-  ServedDevice Served() {
+  // access: to the files of runs. Its cache must live as long as what is returned.
+  ServedDevice Served(const FileAccess& access) {
     ServedDevice served;
     served.state = state_;
-    served.measure = [this](const v1::Batch& batch, const std::stop_token& stop) { return launcher_.Run(batch, stop); };
+    served.measure = [this, access](const v1::Batch& batch, const std::stop_token& stop) {
+      if (!batch.has_run()) return launcher_.Run(batch, stop);
+      const RunWithFiles run = [this](const v1::Batch& run, const std::vector<int>& files,
+                                      const std::stop_token& stop) { return launcher_.RunWithFiles(run, files, stop); };
+      return RunPackages(batch, access, run, stop);
+    };
     served.check.run = [this] { return CheckAgain(); };
     if (golden_.has_value()) {
       served.golden.run = [this](uint64_t number, const std::stop_token& stop) {
@@ -331,12 +338,20 @@ absl::Status Run(Options options, const sigset_t& signals) {
   TemporaryFolder::RemoveAbandoned();  // of agents that were killed
   const absl::StatusOr<ControlGroups> groups = TakeOverGroups();
   HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<DeviceWithLauncher>> devices, FindDevices(options, groups));
+  std::optional<TemporaryFolder> temporary;
+  if (options.files.empty()) {
+    HONE_ASSIGN_OR_RETURN(temporary, TemporaryFolder::Create());
+    options.files = *temporary / "files";
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<files::FileStore> packages,
+                        OpenPackages(options.files, options.files_quota));
+  const FileAccess access{[&] { return link->channel(); }, packages.get()};
   const AgentIdentity identity{options.name, RandomId(), HONE_VERSION};
   std::vector<ServedDevice> served;
   for (const auto& device : devices) {
     spdlog::info("agent {} with {}, {} threads, tracker {}", identity.agent_id, device->state().fingerprint().text(),
                  device->state().threads(), options.tracker);
-    served.push_back(device->Served());
+    served.push_back(device->Served(access));
   }
   const auto synchronize = [&](const v1::SynchronizeRequest& request,
                                const std::stop_token& stop) -> absl::StatusOr<v1::SynchronizeResponse> {
@@ -345,13 +360,6 @@ absl::Status Run(Options options, const sigset_t& signals) {
     if (!response.ok()) return Annotate(response.status(), "tracker " + options.tracker);
     return response;
   };
-  std::optional<TemporaryFolder> temporary;
-  if (options.files.empty()) {
-    HONE_ASSIGN_OR_RETURN(temporary, TemporaryFolder::Create());
-    options.files = *temporary / "files";
-  }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<files::FileStore> packages,
-                        OpenPackages(options.files, options.files_quota));
   std::optional<Outbox> outbox;
   if (!options.outbox.empty()) {
     HONE_ASSIGN_OR_RETURN(outbox, Outbox::Open(options.outbox));

@@ -47,14 +47,6 @@ absl::StatusOr<std::vector<double>> TimeRuns(double seconds, const Run& run) {
   return times;
 }
 
-double Quantile(std::span<const double> values, double share) {
-  HONE_CHECK(!values.empty());
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::min(rank == 0 ? 0 : rank - 1, sorted.size() - 1)];
-}
-
 void SpreadValues::Add(double value) {
   if (count_++ % stride_ != 0) return;
   values_.push_back(value);

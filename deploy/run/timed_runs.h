@@ -26,10 +26,6 @@ absl::Status TimeInTurns(double seconds, std::span<const Run> runs,
 // The same for one run. Returns the seconds of each measured run.
 absl::StatusOr<std::vector<double>> TimeRuns(double seconds, const Run& run);
 
-// The smallest of `values` that is not exceeded by at least the fraction `share` (0 to 1) of them; for 0 the minimum.
-// `values` must not be empty.
-double Quantile(std::span<const double> values, double share);
-
 // Values of a long measurement in bounded memory. When there are more than `most`, every second one is dropped, and so
 // on, so that those that stay are evenly spread. Two series with equally many values keep the same places.
 class SpreadValues {

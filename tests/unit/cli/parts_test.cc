@@ -37,7 +37,6 @@ namespace {
 using package::DType;
 using run::DefaultRange;
 using run::FillRandom;
-using run::Quantile;
 using run::TimeRuns;
 using run::ValueRange;
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/device_reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/job_text.h"
+#include "cli/output.h"
+#include "cli/quantity_text.h"
+#include "tracker/job_json.h"
+
+namespace hone::cli {
+namespace {
+
+// The calls of one kernel together.
+struct KernelSum {
+  std::string symbol;
+  int calls = 0;
+  double seconds = 0;  // per run of the model
+};
+
+std::string KernelsToText(const v1::PackageReport& report) {
+  std::map<std::string, KernelSum> by_symbol;
+  double all = 0;
+  for (const v1::KernelTime& kernel : report.kernels()) {
+    KernelSum& sum = by_symbol[kernel.symbol()];
+    sum.symbol = kernel.symbol();
+    ++sum.calls;
+    sum.seconds += kernel.median_seconds();
+    all += kernel.median_seconds();
+  }
+  std::vector<KernelSum> sums;
+  for (auto& [symbol, sum] : by_symbol) sums.push_back(std::move(sum));
+  std::ranges::stable_sort(sums, [](const KernelSum& a, const KernelSum& b) { return a.seconds > b.seconds; });
+  std::string text = fmt::format("{:>10} {:>6} {:>6}  {}\n", "time", "share", "calls", "kernel");
+  for (const KernelSum& sum : sums) {
+    text += Row("{:>10} {:>5.1f}% {:>6}  {}", Latency(sum.seconds), all > 0 ? 100 * sum.seconds / all : 0, sum.calls,
+                sum.symbol);
+  }
+  return text;
+}
+
+std::string MinutesToText(const v1::PackageReport& report) {
+  std::string text = fmt::format("{:>6} {:>8} {:>10} {:>8} {:>8}\n", "minute", "runs", "median", "C", "MHz");
+  for (int i = 0; i < report.minutes_size(); ++i) {
+    const v1::RunMinute& minute = report.minutes(i);
+    text += Row("{:>6} {:>8} {:>10} {:>8} {:>8}", i + 1, minute.runs(), Latency(minute.median_seconds()),
+                minute.has_temperature_c() ? fmt::format("{:.1f}", minute.temperature_c()) : "-",
+                minute.has_clock_mhz() ? fmt::format("{:.0f}", minute.clock_mhz()) : "-");
+  }
+  return text;
+}
+
+// "45.0 C to 52.0 C, 1500 MHz to 1400 MHz"; "" where the device has no sensors.
+std::string SensorsToText(const v1::RunReport& report) {
+  std::string text;
+  if (report.has_temperature_before_c() && report.has_temperature_after_c()) {
+    text = fmt::format("{:.1f} C to {:.1f} C", report.temperature_before_c(), report.temperature_after_c());
+  }
+  if (report.has_clock_before_mhz() && report.has_clock_after_mhz()) {
+    text += fmt::format("{}{:.0f} MHz to {:.0f} MHz", text.empty() ? "" : ", ", report.clock_before_mhz(),
+                        report.clock_after_mhz());
+  }
+  return text;
+}
+
+}  // namespace
+
+nlohmann::ordered_json RunsToJson(const std::vector<v1::Job>& jobs) {
+  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+  for (const v1::Job& job : jobs) {
+    nlohmann::ordered_json run = tracker::RunToJson(job);
+    run["job"] = job.id();
+    runs.push_back(std::move(run));
+  }
+  return {{"runs", std::move(runs)}};
+}
+
+std::string RunsToText(const std::vector<v1::Job>& jobs) {
+  std::string text;
+  for (const v1::Job& job : jobs) {
+    const v1::RunReport& report = job.progress().run();
+    for (int i = 0; i < report.packages_size(); ++i) {
+      const v1::PackageReport& package = report.packages(i);
+      text += RunLine(job.spec().run().packages(i).name(), job.progress().run_device(), package);
+      if (!package.minutes().empty()) text += MinutesToText(package);
+      if (!package.kernels().empty()) text += KernelsToText(package);
+    }
+    const std::string sensors = SensorsToText(report);
+    if (!sensors.empty()) text += Row("{}: {}", job.progress().run_device(), sensors);
+  }
+  return text;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/device_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/time/time.h"
+#include "base/identity.h"
+#include "base/one_line.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/device_reports.h"
+#include "cli/farm_devices.h"
+#include "cli/interrupts.h"
+#include "cli/job_client.h"
+#include "cli/job_text.h"
+#include "cli/job_view.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "cli/progress_line.h"
+#include "cli/quantity_text.h"
+#include "deploy/package/atomic_file.h"
+#include "files/transfer.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr std::string_view kCancelling = "ending the runs; press Ctrl-C again to leave them to the tracker";
+
+std::string FileNameOf(const std::string& path) {
+  return OneLine(Printable(std::filesystem::path(path).filename().string()));
+}
+
+// Sends one file and shows how far it is.
+absl::StatusOr<v1::FileName> Send(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
+  ProgressLine line;
+  const std::string name = FileNameOf(path);
+  files::TransferOptions options;
+  options.progress = [&](const files::TransferProgress& progress) {
+    line.Show(fmt::format("sending {}: {} of {}", name, BytesText(static_cast<double>(progress.done)),
+                          BytesText(static_cast<double>(progress.total))));
+  };
+  return files::FileTransfer([&] { return channel; }, options).Upload(path);
+}
+
+// A job for each device, without the files.
+absl::StatusOr<std::vector<v1::JobSpec>> SpecsOf(const DeviceRunOptions& options, const std::vector<v1::Device>& known,
+                                                 const DeviceRun& run) {
+  std::vector<v1::JobSpec> specs;
+  const std::string group = options.devices.size() > 1 ? RandomId() : "";
+  for (const std::string& words : options.devices) {
+    HONE_RETURN_IF_ERROR(SelectDevices(known, words).status());
+    v1::JobSpec& spec = specs.emplace_back();
+    spec.set_request_id(RandomId());
+    spec.set_name(FileNameOf(run.packages.front()));
+    spec.set_group(group);
+    spec.add_devices(words);
+  }
+  return specs;
+}
+
+// Watches the jobs to their end, and cancels them after Ctrl-C.
+absl::Status Follow(JobClient& client, const Interrupts& interrupts, std::vector<v1::Job>& jobs) {
+  JobView view(jobs.size());
+  std::vector<std::string> cancelling;
+  bool cancelled = false;
+  const auto idle = [&]() -> absl::Status {
+    if (interrupts.WasInterrupted() && !cancelled) {
+      cancelled = true;
+      view.PrintBelow(kCancelling);
+      for (const v1::Job& job : jobs) cancelling.push_back(job.id());
+    }
+    HONE_RETURN_IF_ERROR(client.CancelAll(cancelling));
+    if (cancelling.empty() || !interrupts.MustEndAtOnce()) return absl::OkStatus();
+    return absl::UnavailableError(
+        fmt::format("{} keeps running at the tracker, which did not answer; to end it: hone "
+                    "cancel {}",
+                    cancelling.front(), cancelling.front()));
+  };
+  const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
+    view.Show(response);
+    const auto job = std::ranges::find(jobs, response.job().id(), &v1::Job::id);
+    if (job != jobs.end()) *job = response.job();
+    return absl::OkStatus();
+  };
+  const auto away = [&](const absl::Status& status) { view.PrintTrackerAway(status); };
+  HONE_ASSIGN_OR_RETURN(jobs, client.Watch(jobs, heard, idle, away));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void DeviceRunOptions::AddTo(CLI::App* command) {
+  CLI::Option* device =
+      command
+          ->add_option("--device", devices,
+                       "run on this device of a farm: AGENT, AGENT/DEVICE, LABEL or NAME=VALUE; may be given again")
+          ->check(NotEmpty)
+          ->expected(1)
+          ->take_all();
+  tracker.AddTo(command, TrackerOptions::Need::kOptional);
+  command->get_option("--tracker")->needs(device);
+}
+
+absl::StatusOr<std::vector<v1::Job>> RunOnDevices(DeviceRunOptions& options, DeviceRun run) {
+  const Interrupts interrupts;
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  JobClient client(channel, options.tracker.address);
+  HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.Devices());
+  const std::vector<v1::Device> known(devices.devices().begin(), devices.devices().end());
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, SpecsOf(options, known, run));
+  for (const std::string& path : run.packages) {
+    HONE_ASSIGN_OR_RETURN(*run.task.add_packages(), Send(channel, path));
+  }
+  if (!run.inputs.empty()) {
+    HONE_ASSIGN_OR_RETURN(*run.task.mutable_inputs(), Send(channel, run.inputs));
+  }
+  for (v1::JobSpec& spec : specs) *spec.mutable_run() = run.task;
+  const auto keeps_trying = [&](absl::Duration refused) {
+    return !interrupts.WasInterrupted() && refused < kSubmitRetryTimeMax;
+  };
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, keeps_trying));
+  HONE_RETURN_IF_ERROR(Follow(client, interrupts, jobs));
+  HONE_RETURN_IF_ERROR(FirstJobFailure(jobs));
+  return jobs;
+}
+
+absl::StatusOr<v1::RunTask> TaskOf(const TimedRunOptions& options) {
+  if (!options.input.empty() && !options.shapes.empty()) {
+    return UsageError("--shape and --input: the arrays of the file have shapes");
+  }
+  v1::RunTask task;
+  task.set_threads(options.threads);
+  task.set_seconds(options.seconds);
+  task.mutable_shapes()->Assign(options.shapes.begin(), options.shapes.end());
+  task.set_allow_onnx_runtime(!options.fallback.empty());
+  return task;
+}
+
+absl::Status MeasureOnDevices(const TimedRunOptions& options, DeviceRunOptions& device, bool profile) {
+  HONE_ASSIGN_OR_RETURN(v1::RunTask task, TaskOf(options));
+  task.set_profile(profile);
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
+                        RunOnDevices(device, {{options.package}, options.input, std::move(task)}));
+  return options.json ? PrintJson(RunsToJson(jobs)) : PrintText(RunsToText(jobs));
+}
+
+absl::Status FetchFile(DeviceRunOptions& options, const v1::FileName& file, const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  HONE_ASSIGN_OR_RETURN(package::AtomicFile target, package::AtomicFile::Create(path));
+  const auto write = [&](std::string_view piece) {
+    return target.Write({reinterpret_cast<const uint8_t*>(piece.data()), piece.size()});
+  };
+  HONE_RETURN_IF_ERROR(files::FileTransfer([&] { return channel; }).DownloadTo(file, write));
+  return target.Commit();
+}
+
+}  // namespace hone::cli

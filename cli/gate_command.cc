@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/time/clock.h"
+#include "base/digest.h"
+#include "base/one_line.h"
+#include "base/paired_ratio.h"
+#include "base/read_file.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/device_run.h"
+#include "cli/gate_evidence.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "cli/timed_run_options.h"
+#include "deploy/package/atomic_file.h"
+#include "deploy/run/timed_runs.h"
+#include "pki/certificates.h"
+#include "pki/identity_folder.h"
+#include "pki/signature.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr char kFormat[] = "hone-gate 1";
+
+struct GateOptions {
+  TimedRunOptions runs;
+  DeviceRunOptions device;
+  std::string baseline, evidence, check, authority;
+  double slower_than = 3;  // percent
+};
+
+absl::StatusOr<GateSide> SideOf(const std::string& path) {
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(path);
+  if (!bytes.ok()) return Annotate(bytes.status(), "cannot read " + path);
+  return GateSide{OneLine(Printable(std::filesystem::path(path).filename().string())), Sha256Hex(*bytes), {}};
+}
+
+// Runs both packages in turns on this machine.
+absl::Status MeasureHere(const GateOptions& options, GateResult& result) {
+  std::vector<run::LoadedPackage> packages;
+  for (const std::string& path : {options.baseline, options.runs.package}) {
+    HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(path, options.runs.threads, options.runs.fallback));
+    HONE_RETURN_IF_ERROR(SetInputs(package, options.runs));
+    packages.push_back(std::move(package));
+  }
+  result.target = packages.back().target();
+  const std::vector<run::Run> turns = {[&] { return packages[0].Run(); }, [&] { return packages[1].Run(); }};
+  return run::TimeInTurns(options.runs.seconds, turns, [&](size_t side, double seconds) {
+    (side == 0 ? result.baseline : result.package).seconds.push_back(seconds);
+  });
+}
+
+// The same on a device of a farm, in one visit.
+absl::Status MeasureThere(GateOptions& options, GateResult& result) {
+  if (options.device.devices.size() > 1) return UsageError("--device: a gate is for one device; give one --device");
+  HONE_ASSIGN_OR_RETURN(v1::RunTask task, TaskOf(options.runs));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<v1::Job> jobs,
+      RunOnDevices(options.device, {{options.baseline, options.runs.package}, options.runs.input, std::move(task)}));
+  const v1::JobProgress& progress = jobs.front().progress();
+  result.device = progress.run_device();
+  result.target = progress.run().packages(1).target();
+  const auto times = [&](int side) {
+    const auto& seconds = progress.run().packages(side).seconds();
+    return std::vector<double>(seconds.begin(), seconds.end());
+  };
+  result.baseline.seconds = times(0);
+  result.package.seconds = times(1);
+  return absl::OkStatus();
+}
+
+// The document with the signature of the member whose identity folder this is; unsigned where there is none.
+absl::StatusOr<std::string> Evidence(const GateOptions& options, const GateResult& result) {
+  const std::string statement = MakeStatement(result);
+  ordered_json document = {{"format", kFormat}, {"statement", statement}, {"signature", ""}, {"certificate", ""}};
+  std::filesystem::path folder = options.device.tracker.identity;
+  if (folder.empty()) {
+    HONE_ASSIGN_OR_RETURN(folder, pki::DefaultFolder(Role::kClient));
+  }
+  const absl::StatusOr<std::string> identity = pki::ReadFile(pki::FilesIn(folder).identity);
+  if (identity.ok()) {
+    HONE_ASSIGN_OR_RETURN(document["signature"], pki::SignText(statement, *identity));
+    document["certificate"] = identity->substr(identity->find("-----BEGIN CERTIFICATE-----"));
+  } else if (!absl::IsNotFound(identity.status())) {
+    return identity.status();
+  } else {
+    PrintMessage("warning: the evidence is not signed, because you have joined no farm (hone join)\n");
+  }
+  return document.dump(2) + "\n";
+}
+
+absl::Status Gate(GateOptions& options) {
+  if (options.baseline.empty()) return UsageError("--baseline: give the package to compare with");
+  if (!options.evidence.empty()) {
+    HONE_RETURN_IF_ERROR(CheckNotAnInput(options.evidence, {options.runs.package, options.baseline}));
+    HONE_RETURN_IF_ERROR(CheckCanCreate(options.evidence));
+  }
+  GateResult result;
+  result.slower_than = options.slower_than / 100;
+  result.time = absl::Now();
+  HONE_ASSIGN_OR_RETURN(result.package, SideOf(options.runs.package));
+  HONE_ASSIGN_OR_RETURN(result.baseline, SideOf(options.baseline));
+  HONE_RETURN_IF_ERROR(options.device.given() ? MeasureThere(options, result) : MeasureHere(options, result));
+  const std::optional<PairedRatio> ratio = ComparePaired(result.baseline.seconds, result.package.seconds);
+  if (!ratio.has_value()) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} pairs of runs are too few to compare; give more --seconds, for at least {} runs of each",
+                    result.package.seconds.size(), kPairsMin));
+  }
+  result.ratio = *ratio;
+  if (!options.evidence.empty()) {
+    HONE_ASSIGN_OR_RETURN(const std::string text, Evidence(options, result));
+    HONE_RETURN_IF_ERROR(package::WriteTextFile(text, options.evidence));
+  }
+  HONE_RETURN_IF_ERROR(options.runs.json ? PrintJson(GateToJson(result)) : PrintText(GateToText(result)));
+  if (!result.IsSlower()) return absl::OkStatus();
+  return SlowerError(fmt::format("{} is slower than {} by more than {}%", result.package.name, result.baseline.name,
+                                 options.slower_than));
+}
+
+// Checks the evidence of an earlier gate, and has the exit code of that gate.
+absl::Status CheckEvidence(const GateOptions& options) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(options.check);
+  if (!text.ok()) return Annotate(text.status(), "cannot read " + options.check);
+  const ordered_json document = ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto field = [&](const char* name) {
+    return document.is_object() && document.contains(name) && document[name].is_string()
+               ? document[name].get<std::string>()
+               : std::string();
+  };
+  if (field("format") != kFormat) return absl::DataLossError(options.check + " is no evidence of hone gate");
+  HONE_ASSIGN_OR_RETURN(const GateResult result, ReadStatement(field("statement")));
+  const std::string certificate = field("certificate");
+  HONE_RETURN_IF_ERROR(
+      Annotate(pki::CheckSignature(field("statement"), field("signature"), certificate), options.check));
+  HONE_ASSIGN_OR_RETURN(const std::string authority, pki::ReadFile(options.authority));
+  if (!pki::IsSignedBy(certificate, authority)) {
+    return absl::PermissionDeniedError(
+        fmt::format("{}: who signed it is no member of the farm of {}", options.check, options.authority));
+  }
+  HONE_RETURN_IF_ERROR(options.runs.json ? PrintJson(GateToJson(result)) : PrintText(GateToText(result)));
+  if (!result.IsSlower()) return absl::OkStatus();
+  return SlowerError(fmt::format("{} was slower than {} by more than {}%", result.package.name, result.baseline.name,
+                                 100 * result.slower_than));
+}
+
+}  // namespace
+
+void AddGateCommand(CLI::App& app, absl::Status* result) {
+  const auto options = std::make_shared<GateOptions>();
+  CLI::App* command = app.add_subcommand("gate", "tell whether a package is slower than another, for build scripts");
+  options->runs.seconds = 10;
+  options->runs.AddTo(command);
+  options->device.AddTo(command);
+  CLI::Option* package = command->get_option("PACKAGE")->required(false);
+  command->add_option("--baseline", options->baseline, "the package to compare with; both run in turns")
+      ->check(NotEmpty);
+  command
+      ->add_option("--slower-than", options->slower_than,
+                   "the limit in percent: exit code 4 if it is sure (99%) that the package is slower by more")
+      ->transform(CLI::Validator(WithoutPercentSign, "", "percent"))
+      ->check(CLI::Range(0.0, 1000.0))
+      ->check(NoNan)
+      ->capture_default_str();
+  command->add_option("--evidence", options->evidence, "write all times and the verdict to this file, signed")
+      ->check(NotEmpty)
+      ->check(NotDash);
+  CLI::Option* check = command->add_option("--check", options->check, "check the evidence in this file instead")
+                           ->check(NotEmpty)
+                           ->excludes(package);
+  CLI::Option* authority =
+      command->add_option("--authority", options->authority, "with --check: the certificate of the farm's authority")
+          ->check(NotEmpty)
+          ->needs(check);
+  check->needs(authority);
+  command->callback([options, result] {
+    if (!options->check.empty()) {
+      *result = CheckEvidence(*options);
+    } else if (options->runs.package.empty()) {
+      *result = UsageError("give a PACKAGE, or --check with a file of evidence");
+    } else {
+      *result = Gate(*options);
+    }
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packages on devices of a farm with real processes: the commands run, bench, profile and gate with --device, an agent
+// that is killed, and files that are missing.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tests/farm/process_farm.h"
+#include "tests/unit/runtime/tiny_package.h"
+
+namespace hone::farm {
+namespace {
+
+using ::testing::HasSubstr;
+using tests::CommandResult;
+
+class RunProcessTest : public FarmProcessTest {
+ protected:
+  void SetUp() override {
+    package_ = folder_ / "net.hone";
+    tests::WriteTinyPackage(package_, tests::TinyContents(tests::CompileTinyKernels()));
+    StartTracker();
+    Connect();
+  }
+  // Runs hone with these arguments, and --tracker.
+  CommandResult Hone(const std::string& arguments) {
+    return tests::RunCommand(fmt::format("{} {} --tracker {}", HONE_BINARY, arguments, address_));
+  }
+  std::unique_ptr<Process> StartBoard() {
+    std::unique_ptr<Process> agent = StartAgent("board");
+    EXPECT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
+    return agent;
+  }
+  std::vector<v1::Job> Jobs() {
+    grpc::ClientContext context;
+    v1::ListJobsResponse response;
+    v1::JobService::NewStub(channel_)->List(&context, v1::ListJobsRequest(), &response);
+    return {response.jobs().begin(), response.jobs().end()};
+  }
+  std::filesystem::path package_;
+};
+
+TEST_F(RunProcessTest, OutputsOfADeviceAreThoseOfThisMachine) {
+  const std::unique_ptr<Process> agent = StartBoard();
+  // The inputs are the outputs of a run: every .npz file will do that has x.
+  const std::string local = folder_ / "local.npz", remote = folder_ / "remote.npz", inputs = folder_ / "in.npz";
+  const CommandResult made = tests::RunCommand(fmt::format(
+      "/usr/bin/python3 -c 'import numpy; numpy.savez(\"{}\", x=numpy.arange(32, dtype=numpy.float32).reshape(4, 8))'",
+      inputs));
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const CommandResult here =
+      tests::RunCommand(fmt::format("{} run {} --input {} --output {}", HONE_BINARY, package_.string(), inputs, local));
+  ASSERT_EQ(here.exit_code, 0) << here.output;
+  const CommandResult there =
+      Hone(fmt::format("run {} --input {} --output {} --device board", package_.string(), inputs, remote));
+  ASSERT_EQ(there.exit_code, 0) << there.output << agent->Log();
+  EXPECT_EQ(tests::ReadWholeFile(local), tests::ReadWholeFile(remote));
+}
+
+TEST_F(RunProcessTest, BenchAndProfileReportOfADevice) {
+  const std::unique_ptr<Process> agent = StartBoard();
+  const CommandResult bench = Hone(fmt::format("bench {} --device board --seconds 0.2 --json", package_.string()));
+  ASSERT_EQ(bench.exit_code, 0) << bench.output << agent->Log();
+  const auto run = nlohmann::json::parse(bench.output.substr(bench.output.find('{'))).at("runs").at(0);
+  EXPECT_EQ(run.at("device"), "board/cpu");
+  const auto& report = run.at("packages").at(0);
+  EXPECT_GT(report.at("median_ms").get<double>(), 0);
+  EXPECT_LE(report.at("min_ms").get<double>(), report.at("p99_ms").get<double>());
+  EXPECT_GT(report.at("load_ms").get<double>(), 0);
+  EXPECT_GT(report.at("peak_memory_bytes").get<double>(), 0);
+  const CommandResult profile = Hone(fmt::format("profile {} --device board --seconds 0.2", package_.string()));
+  ASSERT_EQ(profile.exit_code, 0) << profile.output;
+  EXPECT_THAT(profile.output, HasSubstr("share"));
+  EXPECT_EQ(Stats().records(), 0) << "a run is no measurement of a kernel";
+}
+
+TEST_F(RunProcessTest, AGateOfAPackageAgainstItselfPasses) {
+  const std::unique_ptr<Process> agent = StartBoard();
+  const CommandResult gate = Hone(fmt::format("gate {0} --baseline {0} --device board --seconds 1 --slower-than 20%",
+                                              package_.string()));
+  EXPECT_EQ(gate.exit_code, 0) << gate.output;
+  EXPECT_THAT(gate.output, HasSubstr("passed on board/cpu: net.hone is"));
+}
+
+TEST_F(RunProcessTest, ARunSurvivesItsAgentAndItsTracker) {
+  std::unique_ptr<Process> agent = StartBoard();
+  Process command({HONE_BINARY, "bench", package_, "--device", "board", "--seconds", "5", "--tracker", address_},
+                  folder_ / "command.log");
+  ASSERT_TRUE(Eventually([&] { return Measuring(); })) << command.Log() << agent->Log();
+  agent->Signal(SIGKILL);
+  agent->Wait();
+  tracker_->Signal(SIGKILL);
+  tracker_->Wait();
+  StartTracker();
+  Connect();
+  agent = StartAgent("board");
+  EXPECT_EQ(command.Wait(), 0) << command.Log() << agent->Log() << tracker_->Log();
+  EXPECT_THAT(command.Log(), HasSubstr("net.hone on board/cpu: min "));
+}
+
+TEST_F(RunProcessTest, ADamagedPackageIsRefusedByNameAndHarmsNoDevice) {
+  const std::unique_ptr<Process> agent = StartBoard();
+  std::string bytes = tests::ReadWholeFile(package_);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  tests::WriteWholeFile(package_, bytes);
+  const CommandResult bench = Hone(fmt::format("bench {} --device board --seconds 0.2", package_.string()));
+  EXPECT_EQ(bench.exit_code, 1);
+  EXPECT_THAT(bench.output, HasSubstr("net.hone"));
+  EXPECT_EQ(Devices()[0].record().troubles(), 0);
+}
+
+TEST_F(RunProcessTest, WrongUsesAreToldAtOnce) {
+  const CommandResult unknown = Hone(fmt::format("bench {} --device nobody", package_.string()));
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.output, HasSubstr("--device nobody: the farm has no device with that name or label"));
+  EXPECT_TRUE(Jobs().empty());
+  const CommandResult missing = Hone(fmt::format("bench {}x --device board", package_.string()));
+  EXPECT_NE(missing.exit_code, 0);
+}
+
+TEST_F(RunProcessTest, CtrlCCancelsTheRun) {
+  const std::unique_ptr<Process> agent = StartBoard();
+  Process command({HONE_BINARY, "bench", package_, "--device", "board", "--seconds", "100", "--tracker", address_},
+                  folder_ / "command.log");
+  ASSERT_TRUE(Eventually([&] { return Measuring(); })) << command.Log();
+  command.Signal(SIGINT);
+  EXPECT_NE(command.Wait(), 0);
+  ASSERT_TRUE(Eventually([&] { return !Measuring(); }));
+  EXPECT_EQ(Jobs().at(0).state(), v1::JOB_STATE_CANCELLED);
+}
+
+}  // namespace
+}  // namespace hone::farm
