@@ -30,12 +30,13 @@ from ._progress import Progress
 from ._records import lock, measurements, records
 from ._results import (Bench, Check, Device, JobStatus, KernelTime, Lock, Measurement, Problem, Profile, Record, Workload)
 from ._table import Table
+from ._torch_backend import torch_backend
 
 __all__ = [
     "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "Device", "DeviceError", "Farm", "HoneError",
     "HoneWarning", "IncompatibleError", "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement",
     "Model", "OutOfMemoryError", "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record",
     "RecordsMissingError", "Session", "Table", "UsageError", "Workload", "__version__", "aio", "bench", "check", "compile",
-    "devices", "empty", "find_program", "jobs", "lock", "measurements", "profile", "records", "run", "submit", "tune", "up",
-    "version",
+    "devices", "empty", "find_program", "jobs", "lock", "measurements", "profile", "records", "run", "submit",
+    "torch_backend", "tune", "up", "version",
 ]
