@@ -69,9 +69,9 @@ class Model:
         example_inputs: tensors or arrays with the shapes of the inputs. For a torch.nn.Module they are needed: what it is
         called with, a tuple of positional arguments or a dict by name. For other models: a dict by name.
         shapes: the shapes of inputs by name; they come before those of example_inputs. A shape is a tuple with an extent
-        for each dimension, the outermost first. An extent is a number, or all that the package is to take:
-        ``range(1, 9)`` or ``"1..8"`` for 1 to 8. A list of shapes makes a program for each. Inputs with open dimensions
-        that are not named get ranges, as ``hone compile`` says.
+        for each dimension, the outermost first. An extent is a number, or all that the package is to take: ``range(1, 9)``
+        or ``"1..8"`` for 1 to 8. A list of shapes makes a program for each. Inputs with open dimensions that are not named
+        get ranges, as ``hone compile`` says. A torch.export.ExportedProgram has its own shapes and ranges.
         bind: inputs with a value that never changes, by name: numbers, or the path of an .npy file.
         operators: files that define operators. fallback: "onnxruntime": ONNX Runtime computes what Hone cannot compile.
         loop_steps: the most steps of a loop whose number of steps the model does not state.
@@ -79,7 +79,7 @@ class Model:
         name: of the model in jobs and packages; of a file its own name, of others "model".
         Raises TypeError: the source is none of these. ValueError: example inputs or shapes do not fit.
         """
-        self._examples = _shapes_of(example_inputs)
+        self._examples: dict[str, Any] = _shapes_of(example_inputs)
         self._shapes: dict[str, Any] = dict(shapes or {})
         self._path = self._file_of(source, example_inputs, name)
         self._options: list[str] = []
@@ -180,12 +180,11 @@ def _open_axes(shapes: Mapping[str, Any], names: Iterable[str]) -> dict[str, dic
     return axes
 
 
-def export(source: Any, example_inputs: Any, shapes: Mapping[str, Any], path: str) -> dict[str, tuple[int, ...]]:
+def export(source: Any, example_inputs: Any, shapes: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Writes a model of PyTorch to an ONNX file. Returns the shapes of the inputs whose shape is not in `shapes`."""
     import torch
     if not isinstance(source, torch.nn.Module):
-        torch.onnx.export(source, f=path, dynamo=True)
-        return {}
+        return _export_program(source, shapes, path)
     if example_inputs is None:
         raise ValueError("to export a torch.nn.Module, give example_inputs: what it is called with")
     parameters = [name for name, parameter in inspect.signature(source.forward).parameters.items()
@@ -202,9 +201,71 @@ def export(source: Any, example_inputs: Any, shapes: Mapping[str, Any], path: st
         values = list(example_inputs) if isinstance(example_inputs, (tuple, list)) else [example_inputs]
         names = parameters[:len(values)] if len(parameters) >= len(values) else [f"input_{i}" for i in range(len(values))]
     tensors = tuple(value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values)
-    options: dict[str, Any] = {"input_names": names, "dynamic_axes": _open_axes(shapes, names)}
-    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        options["dynamo"] = False  # the exporter that needs no further package
-    torch.onnx.export(source, tensors, path, **options)
+    write_onnx(source, tensors, path, names, _open_axes(shapes, names))
     return {name: _shape_of(tensor) for name, tensor in zip(names, tensors) if name not in shapes and tensor.dim() > 0}
+
+
+def _export_program(program: Any, shapes: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Writes a torch.export.ExportedProgram to an ONNX file. Returns the shapes of the inputs whose shape is not in `shapes`.
+
+    Its open dimensions are those of the file, with the ranges that it states.
+    """
+    import torch
+    values, named = program.example_inputs
+    if named:
+        raise ValueError("the program was exported with arguments by name; export it with positional ones")
+    inputs = set(program.graph_signature.user_inputs)
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder" and node.name in inputs]
+    axes: dict[str, dict[int, str]] = {}
+    known: dict[str, Any] = {}
+    for node in nodes:
+        extents: list[Extent] = []
+        for axis, extent in enumerate(node.meta["val"].shape):
+            if type(extent) is int or str(extent).isdigit():
+                extents.append(int(extent))
+                continue
+            axes.setdefault(node.name, {})[axis] = size_name(extent)
+            extents.append(_range_of(program, extent))
+        if extents and "" not in extents and node.name not in shapes:
+            known[node.name] = tuple(extents)
+    inner = program.module()
+    if isinstance(inner, torch.fx.GraphModule):
+        inner = torch.fx.GraphModule(inner, inner.graph)  # the program's own refuses eval(), which the exporter calls
+
+    class Program(torch.nn.Module):
+        """The program as a module that is no GraphModule, whose graph the exporter would take for its own."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, *inputs: Any) -> Any:
+            """Calls the program."""
+            return self.inner(*inputs)
+
+    write_onnx(Program(), tuple(values), path, [node.name for node in nodes], axes)
+    return known
+
+
+def _range_of(program: Any, extent: Any) -> Extent:
+    """The range of an open size that a program states; "" if it states none."""
+    bounds = program.range_constraints.get(extent.node.expr)
+    try:
+        return range(int(bounds.lower), int(bounds.upper) + 1)
+    except (AttributeError, OverflowError, TypeError, ValueError):  # none, or no end
+        return ""
+
+
+def size_name(symbol: Any) -> str:
+    """The name of an open size of PyTorch: equal for equal expressions, such as "2*s0"."""
+    return "size_" + re.sub(r"\W", "_", str(symbol))
+
+
+def write_onnx(module: Any, values: tuple[Any, ...], file: Any, names: Sequence[str], axes: Mapping[str, Any]) -> None:
+    """Writes a module to an ONNX file with these names of inputs, and of their open dimensions."""
+    import torch
+    options: dict[str, Any] = {"input_names": list(names), "dynamic_axes": dict(axes)}
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        options["dynamo"] = False  # the exporter that needs no further package than onnx
+    torch.onnx.export(module, values, file, **options)
 

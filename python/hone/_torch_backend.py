@@ -11,6 +11,7 @@ graph as PyTorch does.
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import os
 import pathlib
@@ -23,7 +24,7 @@ from hone_runtime import HoneError, Session
 
 from ._errors import HoneWarning
 from ._jobs import tune
-from ._models import Model
+from ._models import Model, size_name, write_onnx
 from ._package import compile as compile_package
 from ._program import version
 from ._scratch import folder_for
@@ -64,8 +65,9 @@ class _Compiled:
 
     def __init__(self, graph: Any, example_inputs: Sequence[Any], options: dict[str, Any]) -> None:
         self._eager, self._options = graph, options
-        self._open = _open_axes(example_inputs)
-        self._symbols = _symbols_of_sizes(example_inputs)
+        described = _described(graph, example_inputs)
+        self._open = _open_axes(described)
+        self._symbols = _symbols_of_sizes(described)
         self._programs: list[_Program] = []
         self._made = 0  # packages so far
         self._problem = ""  # why no package can be made
@@ -230,13 +232,19 @@ def _fits(tensor: Any, least: tuple[int, ...], most: tuple[int, ...]) -> bool:
     return len(shape) == len(most) and all(low <= extent <= high for low, extent, high in zip(least, shape, most))
 
 
+def _described(graph: Any, example_inputs: Sequence[Any]) -> list[Any]:
+    """The examples with the extents that PyTorch knows of them: it notes open ones at the node of an argument alone."""
+    notes = [node.meta for node in graph.graph.nodes if node.op == "placeholder"]
+    return [note.get("example_value", note.get("val", example)) for note, example in zip(notes, example_inputs)]
+
+
 def _open_axes(example_inputs: Sequence[Any]) -> dict[int, dict[int, str]]:
-    """By argument, its open dimensions with the names of their sizes: extents of examples that are no plain numbers."""
+    """By argument, its open dimensions with the names of their sizes: extents of examples that are no numbers."""
     found: dict[int, dict[int, str]] = {}
     for i, example in enumerate(example_inputs):
         for axis, extent in enumerate(getattr(example, "shape", ())):
-            if type(extent) is not int:
-                found.setdefault(i, {})[axis] = str(extent)
+            if type(extent) is not int and not str(extent).isdigit():
+                found.setdefault(i, {})[axis] = size_name(extent)
     return found
 
 
@@ -246,21 +254,17 @@ def _symbols_of_sizes(example_inputs: Sequence[Any]) -> dict[int, tuple[int, int
     for i, axes in _open_axes(example_inputs).items():
         for axis, name in axes.items():
             where.setdefault(name, (i, axis))
-    return {i: where[str(example)] for i, example in enumerate(example_inputs)
-            if not hasattr(example, "shape") and type(example) not in (int, float, bool) and str(example) in where}
+    return {i: where[size_name(example)] for i, example in enumerate(example_inputs)
+            if not hasattr(example, "shape") and type(example) not in (int, float, bool) and size_name(example) in where}
 
 
 def _exported(module: Any, tensors: Sequence[Any], names: Sequence[str], axes: dict[str, dict[int, str]]) -> bytes:
     """The module as an ONNX file."""
-    import inspect
-    import io
-
     import torch
-    options: dict[str, Any] = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     file = io.BytesIO()
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tracer warns of every size that becomes a constant
-        torch.onnx.export(module, tuple(tensors), file, input_names=list(names), dynamic_axes=axes, **options)
+        write_onnx(module, tuple(tensors), file, names, axes)
     return file.getvalue()
 
 

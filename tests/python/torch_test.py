@@ -16,6 +16,7 @@ import tempfile
 import types
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import torch
@@ -85,6 +86,40 @@ class ExportTest(unittest.TestCase):
             x = torch.randn(rows, 8)
             torch.testing.assert_close(torch.from_numpy(next(iter(package(x=x).values()))), net(x).detach())
 
+    @unittest.skipUnless(hasattr(torch, "export"), "this PyTorch has no torch.export")
+    def test_an_exported_program_has_its_own_shapes(self):
+        net, x = Net().eval(), torch.randn(2, 8)
+        self.assertEqual(hone.Model(torch.export.export(net, (x,))).shapes, {"x": (2, 8)})
+        rows = torch.export.Dim("rows", min=2, max=16)
+        model = hone.Model(torch.export.export(net, (x,), dynamic_shapes={"x": {0: rows}}))
+        self.assertEqual(model.shapes, {"x": (range(2, 17), 8)})
+        package = hone.compile(model, threads=1, progress=False)
+        for count in (2, 7, 16):
+            x = torch.randn(count, 8)
+            torch.testing.assert_close(torch.from_numpy(next(iter(package(x=x).values()))), net(x).detach())
+        endless = torch.export.export(net, (x,), dynamic_shapes={"x": {0: torch.export.Dim("rows")}})
+        self.assertEqual(hone.Model(endless).shapes, {})
+
+    def test_a_program_as_torch_export_describes_it(self):
+        """With a PyTorch without torch.export: a program of the same form."""
+        net, x = Net().eval(), torch.randn(2, 8)
+
+        class Program:
+            example_inputs, module = ((x,), {}), staticmethod(lambda: net)
+            graph_signature = types.SimpleNamespace(user_inputs=["x"])
+            range_constraints = {"rows": types.SimpleNamespace(lower=2, upper=16)}
+            extent = Symbol("rows")
+            extent.node = types.SimpleNamespace(expr="rows")
+            graph = types.SimpleNamespace(nodes=[
+                types.SimpleNamespace(op="placeholder", name="weight", meta={}),
+                types.SimpleNamespace(op="placeholder", name="x", meta={"val": example(extent, 8)})])
+        with mock.patch.object(torch, "export", types.SimpleNamespace(ExportedProgram=Program), create=True):
+            model = hone.Model(Program())
+            self.assertEqual(model.shapes, {"x": (range(2, 17), 8)})
+            package = hone.compile(model, threads=1, progress=False)
+        x = torch.randn(9, 8)
+        torch.testing.assert_close(torch.from_numpy(next(iter(package(x=x).values()))), net(x).detach())
+
     def test_what_is_missing_is_told(self):
         with self.assertRaisesRegex(ValueError, "give example_inputs"):
             hone.Model(Net())
@@ -153,6 +188,14 @@ class BackendTest(unittest.TestCase):
             self.assertEqual(self.programs(compiled), [True])
             self.check(compiled, net, torch.randn(5000, 8))  # more than the package takes
             self.assertEqual(self.programs(compiled), [True, False])
+
+    def test_open_sizes_may_stand_at_the_nodes(self):
+        module = torch.fx.symbolic_trace(lambda x: x + x)
+        next(iter(module.graph.nodes)).meta["example_value"] = example(Symbol("2*s0"), Symbol("8"))
+        compiled = hone.torch_backend(module, [torch.randn(2, 8)], options={"threads": 1})
+        for rows in (2, 5):
+            self.check(compiled, module, torch.randn(rows, 8))
+        self.assertEqual(self.programs(compiled), [True])
 
     def test_an_argument_that_is_a_size_follows_from_the_tensor(self):
         module = torch.fx.symbolic_trace(lambda n, x: (x + x).reshape(n * 2, 4))
@@ -228,9 +271,22 @@ class BackendTest(unittest.TestCase):
         net, x = Net().eval(), torch.randn(3, 8)
         found = importlib.metadata.entry_points(group="torch_dynamo_backends", name="hone")
         backend = "hone" if found else hone.torch_backend
-        with torch.no_grad():
+        made = []
+
+        def remembered(*arguments, **options):
+            made.append(hone.torch_backend(*arguments, **options))
+            return made[-1]
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error", hone.HoneWarning)  # nothing may be left to PyTorch
             self.check(torch.compile(net, backend=backend), net, x)
-            self.check(torch.compile(net, backend=backend, dynamic=True), net, x)
+            self.check(torch.compile(net, backend=remembered), net, x)
+            self.assertEqual([self.programs(one) for one in made], [[False]])
+            torch._dynamo.reset()
+            made.clear()
+            compiled = torch.compile(net, backend=remembered, dynamic=True)
+            for rows in (2, 5, 8):
+                self.check(compiled, net, torch.randn(rows, 8))
+            self.assertEqual([self.programs(one) for one in made], [[True]])
 
 
 if __name__ == "__main__":
