@@ -226,6 +226,7 @@ class ErrorTest(unittest.TestCase):
 
 PROGRESS = '''
 assert os.environ["HONE_PROGRESS"] == "json"
+assert os.getpgrp() == os.getpid()  # a terminal's Ctrl-C must not reach the program and its caller at once
 for done in range(5):
     print(json.dumps({"progress": {"text": f"{done} of 4", "share": done / 4}}), file=sys.stderr, flush=True)
 print(json.dumps({"jobs": []}))
