@@ -173,9 +173,6 @@ def _follow(child: subprocess.Popen[bytes], errors: _Errors) -> int:
         except KeyboardInterrupt:
             presses += 1
             child.send_signal(signal.SIGINT if presses < 3 else signal.SIGKILL)
-            if presses == 1:
-                errors.clear()
-                print("ending; Ctrl-C again ends at once", file=sys.stderr)
 
 
 def call_json(arguments: Sequence[PathLike], **options: Any) -> Any:

@@ -246,6 +246,20 @@ class ProgressTest(unittest.TestCase):
         self.assertIn("\r[############............] 2 of 4", text)
         self.assertTrue(text.endswith(" \r"), repr(text[-40:]))
 
+    def test_a_notebook_has_the_same_bar_and_jobs_have_titles(self):
+        class OutStream(io.StringIO):
+            """As the class of Jupyter's standard error, which is known by its module."""
+
+            __module__ = "ipykernel.iostream"
+        program = pretender('''
+for job in ("a", "b"):
+    print(json.dumps({"progress": {"text": "1 trial", "share": None, "job": job, "title": "net for " + job}}), file=sys.stderr)
+print(json.dumps({"jobs": []}))''')
+        with mock.patch("sys.stderr", OutStream()) as stream:
+            hone.Job("j1", program=program).wait()
+        self.assertIn("\r1 trial", stream.getvalue())
+        self.assertIn("\rnet for b: 1 trial", stream.getvalue())
+
     def test_elsewhere_short_work_shows_nothing(self):
         self.assertEqual(self.shown(False), "")
         self.assertEqual(self.shown(True, progress=False), "")
@@ -451,6 +465,8 @@ class FarmTest(unittest.TestCase):
         with self.assertRaises(hone.CommandError):
             hone.Job("j0", tracker=self.farm.tracker).status
         self.assertIsNone(hone.Job("j0").url)
+        with mock.patch.dict(os.environ, {"HONE_DASHBOARD": "https://farm.lab:9191/"}):
+            self.assertEqual(hone.Job("j0").url, "https://farm.lab:9191/jobs/j0")
 
     def test_one_folder_has_one_farm(self):
         with self.assertRaisesRegex(hone.CommandError, "another hone up"):
