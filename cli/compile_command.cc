@@ -202,7 +202,8 @@ void ShowKernels(ProgressLine& line, std::vector<package::KernelOptions>& target
   for (size_t i = 0; i < targets.size(); ++i) {
     const std::string which = targets.size() > 1 ? fmt::format("target {} of {}: ", i + 1, targets.size()) : "";
     targets[i].progress = [&line, which](size_t done, size_t all) {
-      line.Show(fmt::format("{}{} of {} kernels are compiled", which, done, all));
+      line.Show(fmt::format("{}{} of {} kernels are compiled", which, done, all),
+                static_cast<double>(done) / static_cast<double>(std::max<size_t>(all, 1)));
     };
   }
 }

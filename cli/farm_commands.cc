@@ -77,7 +77,12 @@ absl::Status Jobs(FarmOptions& options) {
   request.set_only_open(!options.all);
   request.set_for_people(true);
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(request));
+  std::vector<v1::Job> jobs;
+  if (options.job.empty()) {
+    HONE_ASSIGN_OR_RETURN(jobs, client.List(request));
+  } else {
+    HONE_ASSIGN_OR_RETURN(jobs, client.FindJobs(options.job));
+  }
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   for (const v1::Job& job : jobs) document.push_back(JobToJson(job));
   return options.json ? PrintJson({{"jobs", document}}) : PrintText(JobsTable(jobs));
@@ -279,8 +284,10 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
       ->check(NotEmpty);
 
   options = fresh();
-  AddTrackerCommand(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)
-      ->add_flag("--all", options->all, "list ended jobs too");
+  CLI::App* jobs =
+      AddTrackerCommand(app, "jobs", "list the open jobs of a tracker, or the given one", options, Jobs, result);
+  jobs->add_option("job", options->job, "id of a job or a group, open or ended")->check(NotEmpty);
+  jobs->add_flag("--all", options->all, "list ended jobs too");
 
   options = fresh();
   AddTrackerCommand(app, "watch", "follow a job, or all jobs of a group, until it ends", options, Watch, result)

@@ -52,6 +52,13 @@ absl::Status Init(IdentityOptions& options) {
   const std::filesystem::path admin = std::filesystem::path(options.dir) / "admin";
   HONE_RETURN_IF_ERROR(
       pki::IssueIdentity(*authority, admin, {Role::kAdmin, options.name}, options.tracker.address, now));
+  if (options.json) {
+    return PrintJson({{"dir", options.dir},
+                      {"tracker", options.tracker.address},
+                      {"hosts", options.hosts},
+                      {"admin", options.name},
+                      {"identity", std::filesystem::absolute(admin).string()}});
+  }
   return PrintText(
       fmt::format(R"(made the authority of a new farm in {0}; keep that folder where only the tracker reads it
 start the tracker:  hone-tracker --listen {1} --pki {4}
@@ -60,6 +67,10 @@ let a machine join:  hone token create --role agent
 )",
                   options.dir, options.tracker.address, options.name,
                   ShellWord(std::filesystem::absolute(admin).string()), ShellWord(options.dir)));
+}
+
+absl::Status PrintIdentity(const std::string& role, const std::string& name, const std::filesystem::path& folder) {
+  return PrintJson({{"role", role}, {"name", name}, {"identity", std::filesystem::absolute(folder).string()}});
 }
 
 absl::StatusOr<Role> GivenRole(const IdentityOptions& options) {
@@ -76,6 +87,7 @@ absl::Status Issue(IdentityOptions& options) {
   }
   HONE_RETURN_IF_ERROR(pki::IssueIdentity(*authority, options.tracker.identity, {role, options.name},
                                           options.tracker.address, absl::Now()));
+  if (options.json) return PrintIdentity(options.role, options.name, options.tracker.identity);
   return PrintText(fmt::format("{} '{}' in {}\n", options.role, options.name, options.tracker.identity));
 }
 
@@ -93,6 +105,7 @@ absl::Status Join(IdentityOptions& options) {
       const std::string name,
       pki::Join(folder,
                 {*std::move(token), options.name, person ? UserName() : HostName(), {options.tracker.address, {}}}));
+  if (options.json) return PrintIdentity(role, name, folder);
   return PrintText(fmt::format("joined as {} '{}'; the certificate is in {}\n", role, name, folder.string()));
 }
 
@@ -236,6 +249,10 @@ absl::Status Audit(IdentityOptions& options) {
   return options.json ? PrintJson({{"entries", document}}) : PrintText(text);
 }
 
+void AddJsonTo(CLI::App* command, IdentityOptions& options) {
+  command->add_flag("--json", options.json, "print one JSON document and nothing else");
+}
+
 void AddPkiCommands(CLI::App& app, absl::Status* result) {
   CLI::App* pki =
       app.add_subcommand("pki", "the certificate authority of a farm, and certificates made without a tracker");
@@ -249,6 +266,7 @@ void AddPkiCommands(CLI::App& app, absl::Status* result) {
       ->required();
   init->add_option("--host", options->hosts, "another name or address of the tracker; may be repeated");
   init->add_option("--admin", options->name, "name of the first admin")->capture_default_str();
+  AddJsonTo(init, *options);
   init->callback([options, result] { *result = Init(*options); });
 
   options = std::make_shared<IdentityOptions>();
@@ -262,6 +280,7 @@ void AddPkiCommands(CLI::App& app, absl::Status* result) {
       ->add_option("--tracker", options->tracker.address,
                    "HOST:PORT of the tracker, written into the folder's settings")
       ->required();
+  AddJsonTo(issue, *options);
   issue->callback([options, result] { *result = Issue(*options); });
 }
 
@@ -304,6 +323,7 @@ void AddIdentityCommands(CLI::App& app, absl::Status* result) {
   join->add_option("--identity", options->tracker.identity,
                    "folder for the identity (default: ~/.config/hone/user, or tuner)")
       ->check(NotEmpty);
+  AddJsonTo(join, *options);
   join->callback([options, result] { *result = Join(*options); });
 
   CLI::App* identity = app.add_subcommand("identity", "the members of a farm and their certificates");

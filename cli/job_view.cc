@@ -153,6 +153,29 @@ std::string Line(const v1::WatchJobResponse& heard, absl::Time now) {
                      doing.empty() ? "" : ", " + doing);
 }
 
+nlohmann::ordered_json ProgressOf(const v1::WatchJobResponse& heard, absl::Time now) {
+  using Json = nlohmann::ordered_json;
+  const v1::Job& job = heard.job();
+  const v1::JobProgress& progress = job.progress();
+  const std::optional<absl::Duration> left = TimeLeft(job, now);
+  const double seconds_left = left.has_value() ? absl::ToDoubleSeconds(*left) : 0;
+  const double all = progress.seconds() + seconds_left;
+  Json share = nullptr;
+  if (HasEnded(job.state())) share = 1.0;
+  if (left.has_value()) share = all > 0 ? progress.seconds() / all : 0.0;
+  const auto latency_ms = [](bool has, double seconds) { return has ? Json(seconds * 1e3) : nullptr; };
+  return {{"text", Line(heard, now)},
+          {"share", share},
+          {"job", job.id()},
+          {"title", TitleOf(job.spec())},
+          {"state", StateName(job.state())},
+          {"trials", progress.trials()},
+          {"seconds", progress.seconds()},
+          {"seconds_left", left.has_value() ? Json(seconds_left) : nullptr},
+          {"latency_ms_before", latency_ms(progress.has_latency_before_seconds(), progress.latency_before_seconds())},
+          {"latency_ms_after", latency_ms(progress.has_latency_after_seconds(), progress.latency_after_seconds())}};
+}
+
 std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, Screen screen, absl::Time now) {
   std::vector<std::vector<std::string>> heads;
   for (const v1::WatchJobResponse& heard : jobs) heads.push_back(Head(heard, now));
@@ -177,21 +200,24 @@ std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, 
 }
 
 JobView::JobView(size_t jobs, std::function<absl::Time()> steady)
-    : in_place_(CanRedraw(STDERR_FILENO)), several_(jobs > 1), steady_(std::move(steady)) {}
+    : form_(ProgressFormOfErrors()), several_(jobs > 1), steady_(std::move(steady)) {}
+
+void JobView::ShowLine(const v1::WatchJobResponse& heard, absl::Time now) {
+  const bool ended = HasEnded(heard.job().state()), json = form_ == ProgressForm::kJson;
+  absl::Time& next = next_[heard.job().id()];
+  if (now < next && !((several_ || json) && ended)) return;
+  next = now + (json ? kJsonInterval : kLineInterval);
+  if (json) return PrintProgress(ProgressOf(heard, absl::Now()));
+  const std::string title =
+      several_ ? fmt::format("{}: {}: ", TitleOf(heard.job().spec()), StateName(heard.job().state())) : "";
+  PrintMessage(OneLine(title + Line(heard, absl::Now())) + "\n");
+}
 
 void JobView::Show(const v1::WatchJobResponse& heard) {
   const absl::Time now = steady_();
   const std::string& id = heard.job().id();
   const bool ended = HasEnded(heard.job().state());
-  if (!in_place_) {
-    absl::Time& next = next_[id];
-    if (now < next && !(several_ && ended)) return;
-    next = now + kLineInterval;
-    const std::string title =
-        several_ ? fmt::format("{}: {}: ", TitleOf(heard.job().spec()), StateName(heard.job().state())) : "";
-    PrintMessage(OneLine(title + Line(heard, absl::Now())) + "\n");
-    return;
-  }
+  if (form_ != ProgressForm::kRedrawn) return ShowLine(heard, now);
   const auto known = std::find_if(newest_.begin(), newest_.end(),
                                   [&id](const v1::WatchJobResponse& other) { return other.job().id() == id; });
   if (known == newest_.end()) {
@@ -214,7 +240,7 @@ void JobView::Redraw() {
 }
 
 void JobView::Finish() {
-  if (in_place_ && !newest_.empty()) Redraw();
+  if (form_ == ProgressForm::kRedrawn && !newest_.empty()) Redraw();
   newest_.clear();
   drawn_ = 0;
 }

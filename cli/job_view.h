@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live display of running jobs on standard error. On a terminal it is a picture that is redrawn in place: best
-// latency so far, each workload, failures of candidates, time left. Elsewhere it is a line per job every ten seconds.
+// latency so far, each workload, failures of candidates, time left. Elsewhere it is a line per job every ten seconds;
+// with HONE_PROGRESS=json a JSON document per job every second.
 //
 // Picture is a pure function that makes the lines; JobView writes to the terminal. The results of ended jobs are in
 // job_text.h and go to standard output.
@@ -18,7 +19,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/steady_time.h"
+#include "cli/progress_line.h"
 #include "hone/v1/job.pb.h"
+#include "nlohmann/json.hpp"
 
 namespace hone::cli {
 
@@ -33,6 +36,10 @@ std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now);
 
 // One line about a running job, for output that cannot be redrawn.
 std::string Line(const v1::WatchJobResponse& heard, absl::Time now);
+
+// The same facts for a program that shows the progress itself. `share` is the part of the job's time that has passed, 0
+// to 1; null if the job has no limit.
+nlohmann::ordered_json ProgressOf(const v1::WatchJobResponse& heard, absl::Time now);
 
 // The lines of the picture, which fit the screen. Every job has a heading. The rows left over show workloads, sorted by
 // their share of the model's time, the largest first.
@@ -57,7 +64,10 @@ class JobView {
  private:
   void Redraw();
 
-  const bool in_place_, several_;
+  void ShowLine(const v1::WatchJobResponse& heard, absl::Time now);
+
+  const ProgressForm form_;
+  const bool several_;
   const std::function<absl::Time()> steady_;
   std::vector<v1::WatchJobResponse> newest_;  // the last answer for each job, in the order of their first answers
   std::map<std::string, absl::Time> next_;    // by job id: when its next line is due; unused on a terminal

@@ -34,6 +34,7 @@ struct UpOptions {
   int port = 9191;
   int threads = 0;
   std::vector<std::string> devices = {}, notify_allowed = {};
+  bool json = false;
 };
 
 // The absolute path of the state folder, which is created if needed. It is absolute because programs in other folders
@@ -89,12 +90,15 @@ absl::Status Up(const UpOptions& options) {
                                                           .http_port = options.port,
                                                           .notify_allowed = options.notify_allowed,
                                                           .interrupts = &interrupts}));
-  HONE_RETURN_IF_ERROR(PrintText(fmt::format(
-      "dashboard: {}\n"
-      "tracker:   {}\n"
-      "In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx {}\n"
-      "Ctrl-C ends it; jobs and records stay in {}\n",
-      farm.dashboard(), farm.address(), ShellWord(farm.address()), SubmitOptions(options), state.string())));
+  HONE_RETURN_IF_ERROR(
+      options.json
+          ? PrintJson({{"dashboard", farm.dashboard()}, {"tracker", farm.address()}, {"state", state.string()}})
+          : PrintText(fmt::format("dashboard: {}\n"
+                                  "tracker:   {}\n"
+                                  "In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx {}\n"
+                                  "Ctrl-C ends it; jobs and records stay in {}\n",
+                                  farm.dashboard(), farm.address(), ShellWord(farm.address()), SubmitOptions(options),
+                                  state.string())));
   while (!interrupts.WasInterrupted()) {
     HONE_RETURN_IF_ERROR(farm.Check());
     absl::SleepFor(kLook);
@@ -126,6 +130,7 @@ void AddUpCommand(CLI::App& app, absl::Status* result) {
                    "first part of the URLs that jobs may give with --notify, as for hone-tracker; may be repeated")
       ->expected(1)
       ->take_all();
+  command->add_flag("--json", options->json, "print the addresses as one JSON document");
   command->callback([options, result] { *result = Up(*options); });
 }
 

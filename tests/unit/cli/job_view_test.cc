@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "cli/job_text.h"
 #include "cli/output.h"
@@ -192,6 +193,36 @@ TEST(JobViewTest, LinesAreScheduledByTheSteadyClock) {
   EXPECT_EQ(said(), "");
   steady += absl::Seconds(1);
   EXPECT_THAT(said(), HasSubstr("100 trials"));
+}
+
+// For a program there is a document every second, and one at the end.
+TEST(JobViewTest, DocumentsForPrograms) {
+  setenv("HONE_PROGRESS", "json", 1);
+  absl::Time steady = absl::UnixEpoch();
+  v1::WatchJobResponse heard = Running();
+  heard.mutable_job()->mutable_spec()->mutable_time_budget()->set_seconds(100);
+  testing::internal::CaptureStderr();
+  {
+    JobView view(1, [&steady] { return steady; });
+    view.Show(heard);
+    steady += absl::Milliseconds(900);
+    view.Show(heard);
+    heard.mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
+    view.Show(heard);
+  }
+  unsetenv("HONE_PROGRESS");
+  std::istringstream lines(testing::internal::GetCapturedStderr());
+  std::vector<nlohmann::json> said;
+  for (std::string line; std::getline(lines, line);) said.push_back(nlohmann::json::parse(line).at("progress"));
+  ASSERT_THAT(said, SizeIs(2));
+  EXPECT_EQ(said[0]["share"], 0.25);
+  EXPECT_EQ(said[0]["seconds_left"], 75);
+  EXPECT_EQ(said[0]["trials"], 100);
+  EXPECT_EQ(said[0]["title"], "net.onnx for arm64 -mcpu=cortex-a72");
+  EXPECT_EQ(said[0]["latency_ms_after"], nullptr);
+  EXPECT_THAT(std::string(said[0]["text"]), HasSubstr("100 trials"));
+  EXPECT_EQ(said[1]["state"], "succeeded");
+  EXPECT_EQ(said[1]["share"], 1);
 }
 
 TEST(JobToJsonTest, UnknownEnumeratorsAreShownAsNumbers) {

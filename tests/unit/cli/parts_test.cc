@@ -98,6 +98,22 @@ TEST(ProgressLineTest, PrintsALineEveryTenSecondsWithoutTerminal) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "11 of 25\n21 of 25\n");
 }
 
+TEST(ProgressLineTest, PrintsADocumentEverySecondForPrograms) {
+  setenv("HONE_PROGRESS", "json", 1);
+  absl::Time steady = absl::UnixEpoch();
+  testing::internal::CaptureStderr();
+  {
+    ProgressLine line([&steady] { return steady; });
+    for (int step = 0; step <= 5; ++step, steady += absl::Milliseconds(500)) line.Show("a \"step\"\n", 0.2 * step);
+    line.Show("no share");
+  }
+  unsetenv("HONE_PROGRESS");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "{\"progress\":{\"text\":\"a \\\"step\\\"\\n\",\"share\":0.4}}\n"
+            "{\"progress\":{\"text\":\"a \\\"step\\\"\\n\",\"share\":0.8}}\n"
+            "{\"progress\":{\"text\":\"no share\",\"share\":null}}\n");
+}
+
 TEST(ProgressLineTest, EveryKernelThatIsCompiledIsTold) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string model = folder / "two.onnx";

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hone, the auto-tuning compiler for neural networks, from Python.
+
+    import hone
+    hone.tune("net.onnx", time="10m")                  # find the fastest kernels for this machine
+    package = hone.compile("net.onnx", "net.hone")     # compile with them
+    outputs = hone.Session("net.hone")({"x": x})       # run without a framework
+
+A model is the path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module with example inputs, or a
+torch.export.ExportedProgram. Times are in milliseconds where a name ends with ``_ms``, else in seconds; shapes have the
+outermost dimension first. Errors are `HoneError`: `CommandError` and its subclasses for what a command reports, the others
+for the runtime. `hone.aio` has the same functions as coroutines. ``torch.compile(model, backend="hone")`` compiles parts of
+programs of PyTorch.
+
+The work is done by the program ``hone``, which is found by the argument `program`, by the environment variable HONE_PROGRAM,
+or on PATH. Running a package needs no program. A farm is found by the argument `tracker` or by HONE_TRACKER.
+"""
+
+from hone_runtime import (BadPackageError, CallTime, DeviceError, HoneError, IncompatibleError, InvalidArgumentError,
+                          OutOfMemoryError, Port, Session, __version__, empty)
+
+from . import aio
+from ._errors import CommandError, HoneWarning, ProgramNotFoundError, RecordsMissingError, UsageError
+from ._farm import Farm, up
+from ._jobs import Job, devices, jobs, submit, tune
+from ._models import Model
+from ._package import Package, bench, check, compile, profile, run
+from ._program import find_program, version
+from ._progress import Progress
+from ._records import lock, measurements, records
+from ._results import (Bench, Check, Device, JobStatus, KernelTime, Lock, Measurement, Problem, Profile, Record, Workload)
+from ._table import Table
+from ._torch_backend import torch_backend
+
+__all__ = [
+    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "Device", "DeviceError", "Farm", "HoneError",
+    "HoneWarning", "IncompatibleError", "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement",
+    "Model", "OutOfMemoryError", "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record",
+    "RecordsMissingError", "Session", "Table", "UsageError", "Workload", "__version__", "aio", "bench", "check", "compile",
+    "devices", "empty", "find_program", "jobs", "lock", "measurements", "profile", "records", "run", "submit",
+    "torch_backend", "tune", "up", "version",
+]

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands find, as dataclasses. Each keeps the document of the command in its field `json`.
+
+Not for users: they import hone. Start at `made`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from ._table import Table, fields_html
+
+Result = TypeVar("Result")
+
+
+def made(kind: Callable[..., Result], document: dict[str, Any]) -> Result:
+    """A result whose fields are those of the document with the same names. Later versions may add fields to it."""
+    fields = {field.name for field in dataclasses.fields(cast(Any, kind))}
+    return kind(**{name: value for name, value in document.items() if name in fields}, json=document)
+
+
+def _time(text: str | None) -> datetime.datetime | None:
+    return None if text is None else datetime.datetime.fromisoformat(text)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A kernel of a model that is tuned.
+
+    digest: its identity. operator: its name. title: operator and extents. count: how often the model runs it. trials:
+    candidates measured. default_ms, best_ms: times of one call, in milliseconds, before and after; None if they are not
+    known. gflops: the speed of the best, in 1e9 operations a second. roofline_share: the lower bound of its time as a part
+    of best_ms, 0 to 1. schedule: the best one, as text. trouble: why it was not measured; empty if it was.
+    """
+
+    digest: str
+    operator: str
+    title: str
+    count: int
+    trials: int
+    default_ms: float | None
+    best_ms: float | None
+    gflops: float
+    roofline_share: float
+    schedule: str
+    trouble: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """A tuning job, as it was when it was asked for.
+
+    job: its id. group: the id of the group that it belongs to; empty if it is alone. model, target: what it tunes, and what
+    for. devices: only these may measure; empty: any. state: "queued", "running", "succeeded", "failed" or "cancelled".
+    waiting_for: the reason if it waits, else empty. error: why it failed. submitted_by: whose it is. priority: jobs with a
+    higher one go first. created, started, ended, until: instants; None if
+    there is none. trials: candidates with an outcome; trials_per_second: recently. failed: candidates that failed, by kind.
+    seconds: of tuning.
+    latency_ms_before, latency_ms_after: sums over the model's kernels, in milliseconds; None if they are not known.
+    workloads: the kernels.
+    """
+
+    job: str
+    group: str
+    model: str
+    target: str
+    devices: tuple[str, ...]
+    state: str
+    waiting_for: str
+    error: str
+    submitted_by: str
+    priority: int
+    created: datetime.datetime | None
+    started: datetime.datetime | None
+    ended: datetime.datetime | None
+    until: datetime.datetime | None
+    trials: int
+    failed: dict[str, int]
+    seconds: float
+    trials_per_second: float
+    latency_ms_before: float | None
+    latency_ms_after: float | None
+    workloads: Table[Workload] = dataclasses.field(repr=False)
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster the kernels are together than before; None if it is not known."""
+        if self.latency_ms_before is None or not self.latency_ms_after:
+            return None
+        return self.latency_ms_before / self.latency_ms_after
+
+    def _repr_html_(self) -> str:
+        """The job and its kernels, for notebooks."""
+        return fields_html(self, ["job", "model", "target", "state", "waiting_for", "error", "trials", "latency_ms_before",
+                                  "latency_ms_after", "speedup"]) + self.workloads._repr_html_()
+
+
+def job_status(document: dict[str, Any]) -> JobStatus:
+    """The status of one job, from its document."""
+    workloads = Table([made(Workload, one) for one in document["workloads"]],
+                      ["title", "count", "trials", "default_ms", "best_ms", "roofline_share", "trouble"])
+    instants = {name: _time(document[name]) for name in ("created", "started", "ended", "until")}
+    status = made(JobStatus, {**document, **instants, "workloads": workloads, "devices": tuple(document["devices"])})
+    return dataclasses.replace(status, json=document)
+
+
+def job_statuses(document: dict[str, Any]) -> Table[JobStatus]:
+    """The jobs of a document of one job, of a group, or of a list."""
+    documents: Iterable[dict[str, Any]] = document.get("jobs", [document])
+    return Table([job_status(one) for one in documents],
+                 ["job", "model", "target", "state", "trials", "latency_ms_before", "latency_ms_after", "speedup",
+                  "waiting_for"])
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device of a farm.
+
+    agent, device: together its name, AGENT/DEVICE. activity: "offline", "idle" or "measuring". health: "good",
+    "quarantined", "cooling", "unwalled" or "drained". reason: why it gets no work; empty if it does. target: what code for
+    it is compiled for. labels: by name. fingerprint: as in records. threads: that a kernel may use. batches: measured so far.
+    """
+
+    agent: str
+    device: str
+    activity: str
+    health: str
+    reason: str
+    target: str
+    labels: dict[str, str]
+    fingerprint: str
+    threads: int
+    batches: int
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """AGENT/DEVICE: what the argument `devices` takes."""
+        return f"{self.agent}/{self.device}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """The fastest schedule that is recorded for a kernel on a device.
+
+    workload: its digest. operator: its name. target, device, compiler: what was measured, where, and which compiler made it.
+    median_ms: the time of a call, in milliseconds; of kernels with open sizes the sum over the points in
+    `sizes`. default_ms: that of the default schedule in the same batch; None if it was not in it. gflops: None for open
+    sizes. confirmed: it won the newest final comparison. records: so many measurements are known. schedule: as text.
+    measured_at: the instant, as text. measurement: its id, as in `measurements`.
+    """
+
+    workload: str
+    operator: str
+    target: str
+    device: str
+    compiler: str
+    schedule: str
+    median_ms: float
+    gflops: float | None
+    default_ms: float | None
+    confirmed: bool
+    records: int
+    measured_at: str
+    measurement: str
+    sizes: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured candidate.
+
+    row: its number in the file. workload: digest. operator: its name. target, device: as in `Record`. schedule: as text;
+    is_default: it is the one without a search. median_ms: of a call, in milliseconds; None for a failure. failure: the kind;
+    empty for a timing. json: all fields that docs/RECORDS.md lists.
+    """
+
+    row: int
+    workload: str
+    operator: str
+    target: str
+    device: str
+    schedule: str
+    is_default: bool
+    median_ms: float | None
+    failure: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Times of whole runs.
+
+    min_ms, median_ms, p90_ms: the smallest, the median, and the 90th percentile, in milliseconds. runs: how many were
+    timed. threads: that computed. target: of the program that ran. passed_over: why programs before it in the package did
+    not run.
+    """
+
+    min_ms: float
+    median_ms: float
+    p90_ms: float
+    runs: int
+    threads: int
+    target: str
+    passed_over: tuple[str, ...]
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        """The times, for notebooks."""
+        return fields_html(self, ["min_ms", "median_ms", "p90_ms", "runs", "threads", "target"])
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """All calls of one kernel in a run.
+
+    operator: its name. calls: how many. time_ms: their sum, in milliseconds. share: of the run's time, 0 to 1. gflops,
+    roofline_share: the speed, and the lower bound of its time as a part of its time, 0 to 1; None for a kernel with open
+    sizes. schedule: as text.
+    """
+
+    operator: str
+    calls: int
+    time_ms: float
+    share: float
+    gflops: float | None
+    roofline_share: float | None
+    schedule: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where the time of a run goes, kernel by kernel.
+
+    model, target, threads: what ran, for which target, and how many threads computed. total_ms: of the kernels, in
+    milliseconds. peak_gflops: of this machine, measured. borders_ms: copies between devices. kernels: the slowest first.
+    """
+
+    model: str
+    target: str
+    threads: int
+    total_ms: float
+    peak_gflops: float
+    borders_ms: float
+    kernels: Table[KernelTime] = dataclasses.field(repr=False)
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        """The kernels, for notebooks."""
+        return fields_html(self, ["model", "target", "threads", "total_ms", "borders_ms"]) + self.kernels._repr_html_()
+
+    def to_pandas(self) -> Any:
+        """The kernels as a pandas.DataFrame. Raises ImportError: pandas is not installed."""
+        return self.kernels.to_pandas()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that keeps a model from being compiled.
+
+    kind: such as "operator". node, operator: where it is. text: what is wrong. advice: what helps.
+    """
+
+    kind: str
+    node: str
+    operator: str
+    text: str
+    advice: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a model can be compiled, and what keeps it from that.
+
+    model: the file. fine: nothing is missing. nodes: of the model. problems: one for each obstacle. warnings: texts.
+    """
+
+    model: str
+    fine: bool
+    nodes: int
+    problems: Table[Problem]
+    warnings: tuple[str, ...]
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether nothing is missing."""
+        return self.fine
+
+    def _repr_html_(self) -> str:
+        """The problems, for notebooks."""
+        return fields_html(self, ["model", "fine", "nodes"]) + self.problems._repr_html_()
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock file: the schedules of a model as text, for `compile(lock=...)`.
+
+    path: of the file. workloads, found: kernels of all targets, and how many of them have a record. The others have default
+    schedules.
+    """
+
+    path: str
+    workloads: int
+    found: int
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __fspath__(self) -> str:
+        """The path: a Lock can be given where a path can."""
+        return self.path
