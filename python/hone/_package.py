@@ -18,7 +18,7 @@ from hone_runtime import Session
 from ._models import ModelLike, Shapes, as_model, shape_texts
 from ._program import PathLike, absolute, call, call_json
 from ._progress import ProgressOption
-from ._results import Bench, Check, KernelTime, Problem, Profile, made
+from ._results import Bench, Check, DeviceRun, Gate, KernelTime, Problem, Profile, device_runs, made
 from ._scratch import folder_for
 from ._table import Table, fields_html
 
@@ -193,11 +193,13 @@ def run(package: PathLike, inputs: Mapping[str, Any], *, devices: Names = (), tr
             return dict(outputs)
 
 
-def _timed(command: str, package: PathLike, inputs: Mapping[str, Any] | None, shapes: Shapes | None, devices: Names,
-           tracker: str | None, threads: int, seconds: float | str | None, program: PathLike | None,
-           progress: ProgressOption) -> Any:
+def _timed(command: str, package: PathLike, inputs: Mapping[str, Any] | None, shapes: Shapes | None, threads: int,
+           seconds: float | str | None, program: PathLike | None, progress: ProgressOption, more: Sequence[str] = (),
+           may_fail: Sequence[int] = ()) -> Any:
     with tempfile.TemporaryDirectory(prefix="hone-") as folder:
-        words = [command, absolute(package), *place((), devices, tracker, threads or None)]
+        words = [command, absolute(package), *more]
+        if threads:
+            words += ["--threads", str(threads)]
         for text in shape_texts(shapes):
             words += ["--shape", text]
         if seconds is not None:
@@ -205,30 +207,60 @@ def _timed(command: str, package: PathLike, inputs: Mapping[str, Any] | None, sh
         if inputs is not None:
             np.savez(f"{folder}/inputs.npz", **{name: np.asarray(value) for name, value in inputs.items()})
             words += ["--input", f"{folder}/inputs.npz"]
-        return call_json(words, program=program, progress=progress)
+        return call_json(words, program=program, progress=progress, may_fail=may_fail)
 
 
-def bench(package: PathLike, *, inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, devices: Names = (),
-          tracker: str | None = None, threads: int = 0, seconds: float | str | None = None,
-          progress: ProgressOption = True, program: PathLike | None = None) -> Bench:
-    """Times whole runs of a package, in a process of its own.
+def bench(package: PathLike, *, inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, threads: int = 0,
+          seconds: float | str | None = None, progress: ProgressOption = True, program: PathLike | None = None) -> Bench:
+    """Times whole runs of a package on this machine, in a process of its own. `measure` does so on devices of a farm.
 
     package: a Package, or the path of one. inputs: arrays by name; without them random ones, of the largest shapes or those
-    of `shapes`. devices, tracker: where it runs, as in `run`; without them here. threads: that compute; 0: one for each core
-    of the fastest kind. seconds: how long to measure (2). progress, program: as in `compile`. Raises CommandError, UsageError.
+    of `shapes`. threads: that compute; 0: one for each core of the fastest kind. seconds: how long to measure (2).
+    progress, program: as in `compile`. Raises CommandError, UsageError.
     """
-    document = _timed("bench", package, inputs, shapes, devices, tracker, threads, seconds, program, progress)
+    document = _timed("bench", package, inputs, shapes, threads, seconds, program, progress)
     return made(Bench, {**document, "passed_over": tuple(document.get("passed_over", ()))})
 
 
-def profile(package: PathLike, *, inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, devices: Names = (),
-            tracker: str | None = None, threads: int = 0, seconds: float | str | None = None,
-            progress: ProgressOption = True, program: PathLike | None = None) -> Profile:
-    """Measures where the time of a package goes, kernel by kernel, beside the speed of the machine.
+def measure(package: PathLike, devices: Names, *, tracker: str | None = None, inputs: Mapping[str, Any] | None = None,
+            shapes: Shapes | None = None, threads: int = 0, seconds: float | str | None = None, kernels: bool = False,
+            progress: ProgressOption = True, program: PathLike | None = None) -> Table[DeviceRun]:
+    """Times whole runs of a package on devices of a farm, one after the other measurement there.
+
+        hone.measure("net.hone", ["rpi4", "jetson"]).to_pandas()
+
+    devices: names or labels; one run for each. tracker: of the farm; HONE_TRACKER, or the farm that was joined, without it.
+    kernels: also measure the time of each kernel. seconds: how long to measure, also as "30m" (2; 1 with `kernels`). Other
+    parameters and errors are those of `bench`.
+    """
+    words = place((), devices, tracker)
+    return device_runs(_timed("profile" if kernels else "bench", package, inputs, shapes, threads, seconds, program, progress, words))
+
+
+def gate(package: PathLike, baseline: PathLike, *, slower_than: float = 0.03, device: str | None = None,
+         tracker: str | None = None, evidence: PathLike | None = None, inputs: Mapping[str, Any] | None = None,
+         shapes: Shapes | None = None, threads: int = 0, seconds: float | str | None = None,
+         progress: ProgressOption = True, program: PathLike | None = None) -> Gate:
+    """Tells whether a package is slower than another one. Both run in turns, here or on one device of a farm.
+
+        assert hone.gate("new.hone", "released.hone", device="rpi4"), "slower than the release"
+
+    slower_than: the limit, as a fraction. device, tracker: as in `measure`. evidence: a file for all times and the verdict,
+    signed. seconds: how long to measure each package (10). Other parameters and errors are those of `bench`.
+    """
+    words = ["--baseline", absolute(baseline), "--slower-than", repr(slower_than * 100), *place((), device or (), tracker)]
+    if evidence is not None:
+        words += ["--evidence", absolute(evidence)]
+    return made(Gate, _timed("gate", package, inputs, shapes, threads, seconds, program, progress, words, may_fail=[4]))
+
+
+def profile(package: PathLike, *, inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, threads: int = 0,
+            seconds: float | str | None = None, progress: ProgressOption = True, program: PathLike | None = None) -> Profile:
+    """Measures where the time of a package goes on this machine, kernel by kernel, beside the speed of the machine.
 
     The parameters and errors are those of `bench`; seconds: 1 by default.
     """
-    document = _timed("profile", package, inputs, shapes, devices, tracker, threads, seconds, program, progress)
+    document = _timed("profile", package, inputs, shapes, threads, seconds, program, progress)
     kernels = Table([made(KernelTime, one) for one in document["kernels"]],
                     ["operator", "calls", "time_ms", "share", "gflops", "roofline_share"])
     return Profile(document["model"], document["target"], document["threads"], document["total_ms"], document["peak_gflops"],

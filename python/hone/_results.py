@@ -237,6 +237,85 @@ class KernelTime:
 
 
 @dataclass(frozen=True)
+class RunKernel:
+    """One kernel call of a run on a device.
+
+    symbol: the name of the kernel. target: of the unit that runs it. time_ms: the median, in milliseconds.
+    """
+
+    symbol: str
+    target: str
+    time_ms: float
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class DeviceRun:
+    """A package that ran on a device of a farm.
+
+    device: "agent/device". package: its file name. min_ms, median_ms, p90_ms, p99_ms: of the measured runs, in milliseconds.
+    first_run_ms, load_ms: the first run in a new process, and what came before it. peak_memory_bytes: the largest resident
+    memory of that process; None: unknown. runs: how many were measured. threads, target: that computed. kernels: the calls
+    in order, if they were asked for. job: its id at the tracker.
+    """
+
+    device: str
+    package: str
+    min_ms: float
+    median_ms: float
+    p90_ms: float
+    p99_ms: float
+    first_run_ms: float
+    load_ms: float
+    peak_memory_bytes: int | None
+    runs: int
+    threads: int
+    target: str
+    kernels: Table[RunKernel] = dataclasses.field(repr=False)
+    job: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+def device_runs(document: dict[str, Any]) -> Table[DeviceRun]:
+    """The runs in the document of ``hone bench --device``, in order: a row for each package and device."""
+    rows: list[DeviceRun] = []
+    for run in document["runs"]:
+        for package in run["packages"]:
+            kernels = Table([made(RunKernel, one) for one in package["kernels"]], ["symbol", "target", "time_ms"])
+            rows.append(made(DeviceRun, {**package, "device": run["device"], "package": package["name"], "job": run["job"],
+                                         "kernels": kernels}))
+    return Table(rows, ["device", "package", "median_ms", "p90_ms", "p99_ms", "first_run_ms", "peak_memory_bytes", "runs"])
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The verdict on a package beside another one; true if it passed.
+
+    ratio: time of the package to that of the baseline; ratio_low, ratio_high: it is in here with 98% confidence. pairs: of
+    runs. slower_than: the limit, as a fraction. slower: it is sure (99%) that the package is slower by more. device: that
+    ran both; "": this machine. target: of the package's program.
+    """
+
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    pairs: int
+    slower_than: float
+    slower: bool
+    device: str
+    target: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether the package passed."""
+        return not self.slower
+
+    def _repr_html_(self) -> str:
+        """The verdict, for notebooks."""
+        return fields_html(self, ["slower", "ratio", "ratio_low", "ratio_high", "pairs", "device"])
+
+
+@dataclass(frozen=True)
 class Profile:
     """Where the time of a run goes, kernel by kernel.
 

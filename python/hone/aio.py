@@ -17,8 +17,10 @@ bench = as_coroutine(_package.bench)
 check = as_coroutine(_package.check)
 compile = as_coroutine(_package.compile)
 devices = as_coroutine(_jobs.devices)
+gate = as_coroutine(_package.gate)
 jobs = as_coroutine(_jobs.jobs)
 lock = as_coroutine(_records.lock)
+measure = as_coroutine(_package.measure)
 measurements = as_coroutine(_records.measurements)
 profile = as_coroutine(_package.profile)
 records = as_coroutine(_records.records)
@@ -26,4 +28,5 @@ run = as_coroutine(_package.run)
 submit = as_coroutine(_jobs.submit)
 tune = as_coroutine(_jobs.tune)
 
-__all__ = ["bench", "check", "compile", "devices", "jobs", "lock", "measurements", "profile", "records", "run", "submit", "tune"]
+__all__ = ["bench", "check", "compile", "devices", "gate", "jobs", "lock", "measure", "measurements", "profile", "records", "run",
+           "submit", "tune"]

@@ -9,6 +9,7 @@ import asyncio
 import concurrent.futures
 import inspect
 import io
+import json
 import os
 import pathlib
 import pickle
@@ -144,6 +145,17 @@ class PackageTest(unittest.TestCase):
         self.assertEqual([kernel.calls for kernel in profile.kernels], [1])
         self.assertGreater(profile.total_ms, 0)
         self.assertIn(profile.kernels[0].operator, profile._repr_html_())
+
+    def test_a_gate_compares_two_packages(self):
+        evidence = FOLDER / "gate.json"
+        with warnings.catch_warnings():  # the evidence is unsigned where no farm was joined
+            warnings.simplefilter("ignore", hone.HoneWarning)
+            gate = hone.gate(self.package, self.package, slower_than=0.5, seconds=0.05, evidence=evidence)
+        self.assertTrue(gate)
+        self.assertTrue(gate.ratio_low <= gate.ratio <= gate.ratio_high)
+        self.assertEqual((gate.device, gate.slower_than), ("", 0.5))
+        self.assertEqual(json.loads(evidence.read_text())["format"], "hone-gate 1")
+        self.assertIn("ratio", gate._repr_html_())
 
     def test_a_device_runs_through_the_command(self):
         program = pretender('''
@@ -406,6 +418,22 @@ class FarmTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.farm.close()
+
+    def test_packages_on_a_device(self):
+        farm = self.farm
+        package = hone.compile(MODEL, FOLDER / "run.hone", shapes=SHAPES, threads=1, progress=False)
+        device = hone.devices(tracker=farm.tracker)[0].name
+        outputs = hone.run(package, {"x": X}, devices=device, tracker=farm.tracker)
+        np.testing.assert_array_equal(outputs["y"], hone.run(package, {"x": X})["y"])
+        runs = hone.measure(package, [device, device], tracker=farm.tracker, inputs={"x": X}, seconds=0.05, kernels=True)
+        self.assertEqual([(run.device, run.package) for run in runs], [(device, "run.hone")] * 2)
+        self.assertTrue(0 < runs[0].min_ms <= runs[0].median_ms <= runs[0].p90_ms <= runs[0].p99_ms)
+        self.assertGreater(runs[0].kernels[0].time_ms, 0)
+        self.assertIn("median_ms", runs._repr_html_())
+        gate = hone.gate(package, package, slower_than=0.5, device=device, tracker=farm.tracker, inputs={"x": X}, seconds=0.05)
+        self.assertEqual(gate.device, device)
+        with self.assertRaisesRegex(hone.CommandError, "nobody"):
+            hone.measure(package, "nobody", tracker=farm.tracker)
 
     def test_from_submitting_to_a_tuned_package(self):
         farm = self.farm

@@ -14,6 +14,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
+#include "base/quantile.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "cli/interrupts.h"
@@ -292,7 +293,7 @@ TEST(TimedRunsTest, StopsAtTheFirstFailure) {
 }
 
 TEST(TimedRunsTest, QuantilesAreValuesOfTheSample) {
-  const double values[] = {5, 1, 4, 2, 3};
+  const std::vector<double> values = {5, 1, 4, 2, 3};
   EXPECT_EQ(Quantile(values, 0), 1);
   EXPECT_EQ(Quantile(values, 0.5), 3);
   EXPECT_EQ(Quantile(values, 0.9), 5);
