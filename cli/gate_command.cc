@@ -33,7 +33,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr char kFormat[] = "hone-gate 1";
+constexpr char kEvidenceFormat[] = "hone-gate 1";
 
 struct GateOptions {
   TimedRunOptions runs;
@@ -85,7 +85,8 @@ absl::Status MeasureThere(GateOptions& options, GateResult& result) {
 // The document with the signature of the member whose identity folder this is; unsigned where there is none.
 absl::StatusOr<std::string> Evidence(const GateOptions& options, const GateResult& result) {
   const std::string statement = MakeStatement(result);
-  ordered_json document = {{"format", kFormat}, {"statement", statement}, {"signature", ""}, {"certificate", ""}};
+  ordered_json document = {
+      {"format", kEvidenceFormat}, {"statement", statement}, {"signature", ""}, {"certificate", ""}};
   std::filesystem::path folder = options.device.tracker.identity;
   if (folder.empty()) {
     HONE_ASSIGN_OR_RETURN(folder, pki::DefaultFolder(Role::kClient));
@@ -141,7 +142,7 @@ absl::Status CheckEvidence(const GateOptions& options) {
                ? document[name].get<std::string>()
                : std::string();
   };
-  if (field("format") != kFormat) return absl::DataLossError(options.check + " is no evidence of hone gate");
+  if (field("format") != kEvidenceFormat) return absl::DataLossError(options.check + " is no evidence of hone gate");
   HONE_ASSIGN_OR_RETURN(const GateResult result, ReadStatement(field("statement")));
   const std::string certificate = field("certificate");
   HONE_RETURN_IF_ERROR(

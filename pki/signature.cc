@@ -50,7 +50,8 @@ absl::Status CheckSignature(std::string_view text, std::string_view signature, s
   const auto certificate = Own(PEM_read_bio_X509(Reader(certificate_pem).get(), nullptr, nullptr, nullptr), X509_free);
   if (certificate == nullptr) return absl::InvalidArgumentError("there is no certificate");
   std::string bytes;
-  if (!absl::Base64Unescape({signature.data(), signature.size()}, &bytes)) return absl::InvalidArgumentError("the signature is not base64");
+  if (!absl::Base64Unescape({signature.data(), signature.size()}, &bytes))
+    return absl::InvalidArgumentError("the signature is not base64");
   const auto context = Own(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   const bool holds =
       EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, X509_get0_pubkey(certificate.get())) == 1 &&

@@ -11,10 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kMs = 1e3;
-
-Json Maybe(bool has, double value) { return has ? Json(value) : Json(); }
-
 Json FileToJson(const v1::FileName& file) {
   return {{"name", file.name()}, {"digest", file.digest()}, {"bytes", file.bytes()}};
 }
@@ -22,8 +18,9 @@ Json FileToJson(const v1::FileName& file) {
 Json KernelsToJson(const v1::PackageReport& report) {
   Json kernels = Json::array();
   for (const v1::KernelTime& kernel : report.kernels()) {
-    kernels.push_back(
-        {{"symbol", kernel.symbol()}, {"target", kernel.target()}, {"time_ms", kernel.median_seconds() * kMs}});
+    kernels.push_back({{"symbol", kernel.symbol()},
+                       {"target", kernel.target()},
+                       {"time_ms", kernel.median_seconds() * kMillisecondsPerSecond}});
   }
   return kernels;
 }
@@ -32,9 +29,9 @@ Json MinutesToJson(const v1::PackageReport& report) {
   Json minutes = Json::array();
   for (const v1::RunMinute& minute : report.minutes()) {
     minutes.push_back({{"runs", minute.runs()},
-                       {"median_ms", minute.median_seconds() * kMs},
-                       {"temperature_c", Maybe(minute.has_temperature_c(), minute.temperature_c())},
-                       {"clock_mhz", Maybe(minute.has_clock_mhz(), minute.clock_mhz())}});
+                       {"median_ms", minute.median_seconds() * kMillisecondsPerSecond},
+                       {"temperature_c", ValueOrNull(minute.has_temperature_c(), minute.temperature_c())},
+                       {"clock_mhz", ValueOrNull(minute.has_clock_mhz(), minute.clock_mhz())}});
   }
   return minutes;
 }
@@ -45,18 +42,19 @@ Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report)
   if (report == nullptr) return json;
   const std::vector<double> seconds(report->seconds().begin(), report->seconds().end());
   const auto quantile = [&](double share) {
-    return Maybe(!seconds.empty(), seconds.empty() ? 0 : Quantile(seconds, share) * kMs);
+    return ValueOrNull(!seconds.empty(), seconds.empty() ? 0 : Quantile(seconds, share) * kMillisecondsPerSecond);
   };
   json["target"] = report->target();
   json["threads"] = report->threads();
-  json["load_ms"] = report->load_seconds() * kMs;
-  json["first_run_ms"] = report->first_run_seconds() * kMs;
+  json["load_ms"] = report->load_seconds() * kMillisecondsPerSecond;
+  json["first_run_ms"] = report->first_run_seconds() * kMillisecondsPerSecond;
   json["min_ms"] = quantile(0);
-  json["median_ms"] = Maybe(!seconds.empty(), seconds.empty() ? 0 : Median(seconds) * kMs);
+  json["median_ms"] = ValueOrNull(!seconds.empty(), seconds.empty() ? 0 : Median(seconds) * kMillisecondsPerSecond);
   json["p90_ms"] = quantile(0.9);
   json["p99_ms"] = quantile(0.99);
   json["runs"] = report->runs();
-  json["peak_memory_bytes"] = Maybe(report->peak_memory_bytes() > 0, static_cast<double>(report->peak_memory_bytes()));
+  json["peak_memory_bytes"] =
+      ValueOrNull(report->peak_memory_bytes() > 0, static_cast<double>(report->peak_memory_bytes()));
   json["kernels"] = KernelsToJson(*report);
   json["minutes"] = MinutesToJson(*report);
   json["outputs"] = report->has_outputs() ? FileToJson(report->outputs()) : Json();
@@ -100,10 +98,10 @@ nlohmann::ordered_json RunToJson(const v1::Job& job) {
           {"inputs", task.has_inputs() ? FileToJson(task.inputs()) : Json()},
           {"shapes", task.shapes()},
           {"seconds", task.seconds()},
-          {"temperature_before_c", Maybe(report.has_temperature_before_c(), report.temperature_before_c())},
-          {"temperature_after_c", Maybe(report.has_temperature_after_c(), report.temperature_after_c())},
-          {"clock_before_mhz", Maybe(report.has_clock_before_mhz(), report.clock_before_mhz())},
-          {"clock_after_mhz", Maybe(report.has_clock_after_mhz(), report.clock_after_mhz())}};
+          {"temperature_before_c", ValueOrNull(report.has_temperature_before_c(), report.temperature_before_c())},
+          {"temperature_after_c", ValueOrNull(report.has_temperature_after_c(), report.temperature_after_c())},
+          {"clock_before_mhz", ValueOrNull(report.has_clock_before_mhz(), report.clock_before_mhz())},
+          {"clock_after_mhz", ValueOrNull(report.has_clock_after_mhz(), report.clock_after_mhz())}};
 }
 
 }  // namespace hone::tracker

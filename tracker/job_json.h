@@ -10,6 +10,11 @@
 
 namespace hone::tracker {
 
+inline constexpr double kMillisecondsPerSecond = 1e3;
+// The value, or null where it is not known.
+inline nlohmann::ordered_json ValueOrNull(bool known, double value) {
+  return known ? nlohmann::ordered_json(value) : nullptr;
+}
 // How the job spent its time, and how many candidates reached each stage.
 nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent);
 // The state of the notice of `hone submit --notify`; null for a job without one.

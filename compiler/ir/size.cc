@@ -269,8 +269,8 @@ SizeBounds BoundsOfSum(const SizeSum& sum) {
 SizeBounds Both(SizeBounds a, SizeBounds b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
 
 // The bounds of a sum of products in which no factor occurs twice in one product: such a sum is least and greatest at
-// corners of the box of its factors. (n - 1) * (m - 1) is n * m - n - m + 1, whose terms alone do not tell that it is at
-// least 0. Unbounded for other sums, and for many factors.
+// corners of the box of its factors. (n - 1) * (m - 1) is n * m - n - m + 1, whose terms alone do not tell that it is
+// at least 0. Unbounded for other sums, and for many factors.
 SizeBounds BoundsAtCorners(const SizeSum& sum) {
   constexpr size_t kFactorsMax = 6;
   std::map<std::string, SizeBounds> factors;
@@ -326,7 +326,7 @@ SizeBounds BoundsOfFactored(const SizeSum& sum) {
 }
 
 // The narrowest bounds that these rules find.
-SizeBounds BoundsOf(const SizeSum& sum) {
+SizeBounds NarrowBoundsOf(const SizeSum& sum) {
   const SizeBounds bounds = BoundsOfSum(sum);
   const bool has_product = std::ranges::any_of(sum.terms, [](const Term& term) { return term.factors.size() > 1; });
   if (sum.terms.size() < 2 && (sum.terms.empty() || sum.constant == 0)) return bounds;
@@ -341,7 +341,7 @@ Size::Size(const SizeSum& sum) {
     return;
   }
   SizeSum owned = sum;
-  owned.bounds = BoundsOf(sum);
+  owned.bounds = NarrowBoundsOf(sum);
   sum_ = std::make_shared<const SizeSum>(std::move(owned));
 }
 

@@ -16,7 +16,7 @@
 namespace hone::agent {
 namespace {
 
-v1::BatchResult ErrorOf(const absl::Status& status) {
+v1::BatchResult BatchErrorOf(const absl::Status& status) {
   v1::BatchResult result;
   result.set_error(std::string(status.message()));
   return result;
@@ -33,7 +33,7 @@ v1::BatchResult FailureOf(const v1::Batch& batch, const std::string& text) {
 }
 
 // The packages in order, then the inputs.
-std::vector<v1::FileName> FilesOf(const v1::RunTask& task) {
+std::vector<v1::FileName> FilesOfRun(const v1::RunTask& task) {
   std::vector<v1::FileName> files(task.packages().begin(), task.packages().end());
   if (task.has_inputs()) files.push_back(task.inputs());
   return files;
@@ -42,7 +42,7 @@ std::vector<v1::FileName> FilesOf(const v1::RunTask& task) {
 absl::StatusOr<std::vector<files::OpenedFile>> Fetch(const v1::RunTask& task, files::FileTransfer& transfer,
                                                      files::FileStore& cache) {
   std::vector<files::OpenedFile> opened;
-  for (const v1::FileName& file : FilesOf(task)) {
+  for (const v1::FileName& file : FilesOfRun(task)) {
     HONE_RETURN_IF_ERROR(Annotate(transfer.Download(file, cache), fmt::format("cannot fetch {}", file.name())));
     HONE_ASSIGN_OR_RETURN(files::OpenedFile local, cache.OpenFile(file.digest()));
     opened.push_back(std::move(local));
@@ -76,14 +76,14 @@ v1::BatchResult RunPackages(const v1::Batch& batch, const FileAccess& access, co
     return FailureOf(batch, fmt::format("{}; start the run again, which sends the file again",
                                         std::string(opened.status().message())));
   }
-  if (!opened.ok()) return ErrorOf(opened.status());
+  if (!opened.ok()) return BatchErrorOf(opened.status());
   std::vector<int> descriptors;
   for (const files::OpenedFile& file : *opened) descriptors.push_back(file.descriptor());
   Launcher::RunResult ran = run(batch, descriptors, stop);
   access.cache->DeleteBeyondQuota();  // what this run needed, too, if there is no room for it
   if (!ran.result.has_run()) return std::move(ran.result);
   const absl::Status sent = SendOutputs(batch.run(), ran.outputs, transfer, *ran.result.mutable_run());
-  return sent.ok() ? std::move(ran.result) : ErrorOf(sent);
+  return sent.ok() ? std::move(ran.result) : BatchErrorOf(sent);
 }
 
 }  // namespace hone::agent

@@ -245,8 +245,9 @@ def gate(package: PathLike, baseline: PathLike, *, slower_than: float = 0.03, de
 
         assert hone.gate("new.hone", "released.hone", device="rpi4"), "slower than the release"
 
-    slower_than: the limit, as a fraction. device, tracker: as in `measure`. evidence: a file for all times and the verdict,
-    signed. seconds: how long to measure each package (10). Other parameters and errors are those of `bench`.
+    package: a Package, or the path of one; baseline: another one, to compare with. slower_than: the limit, as a fraction.
+    device, tracker: as in `measure`. evidence: a file for all times and the verdict, signed. seconds: how long to measure
+    each package (10). Other parameters and errors are those of `bench`.
     """
     words = ["--baseline", absolute(baseline), "--slower-than", repr(slower_than * 100), *place((), device or (), tracker)]
     if evidence is not None:

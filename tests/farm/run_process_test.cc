@@ -82,8 +82,8 @@ TEST_F(RunProcessTest, BenchAndProfileReportOfADevice) {
 
 TEST_F(RunProcessTest, AGateOfAPackageAgainstItselfPasses) {
   const std::unique_ptr<Process> agent = StartBoard();
-  const CommandResult gate = Hone(fmt::format("gate {0} --baseline {0} --device board --seconds 1 --slower-than 20%",
-                                              package_.string()));
+  const CommandResult gate =
+      Hone(fmt::format("gate {0} --baseline {0} --device board --seconds 1 --slower-than 20%", package_.string()));
   EXPECT_EQ(gate.exit_code, 0) << gate.output;
   EXPECT_THAT(gate.output, HasSubstr("passed on board/cpu: net.hone is"));
 }

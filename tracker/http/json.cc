@@ -22,9 +22,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr double kMs = 1e3, kUs = 1e6;
-
-Json Maybe(bool has, double value) { return has ? Json(value) : Json(nullptr); }
+constexpr double kUs = 1e6;
 
 Json MaybeTime(bool has, const google::protobuf::Timestamp& time) {
   return has ? TimeToJson(FromProto(time)) : Json(nullptr);
@@ -67,13 +65,13 @@ Json WorkloadToJson(const v1::WorkloadSpec& spec, const v1::WorkloadProgress& pr
           {"flops", spec.flops()},
           {"sizes", spec.sizes()},
           {"trials", progress.trials()},
-          {"default_ms", Maybe(progress.has_default_seconds(), usual * kMs)},
-          {"best_ms", Maybe(has_best, best * kMs)},
-          {"roofline_ms", Maybe(has_roofline, best * progress.roofline_share() * kMs)},
-          {"roofline_share", Maybe(has_roofline, progress.roofline_share())},
-          {"gflops", Maybe(has_best, has_best ? spec.flops() / best * 1e-9 : 0)},
-          {"share_before", Maybe(before > 0 && progress.has_default_seconds(), Total(spec, usual) / before)},
-          {"share_after", Maybe(after > 0 && has_best, Total(spec, best) / after)},
+          {"default_ms", ValueOrNull(progress.has_default_seconds(), usual * kMillisecondsPerSecond)},
+          {"best_ms", ValueOrNull(has_best, best * kMillisecondsPerSecond)},
+          {"roofline_ms", ValueOrNull(has_roofline, best * progress.roofline_share() * kMillisecondsPerSecond)},
+          {"roofline_share", ValueOrNull(has_roofline, progress.roofline_share())},
+          {"gflops", ValueOrNull(has_best, has_best ? spec.flops() / best * 1e-9 : 0)},
+          {"share_before", ValueOrNull(before > 0 && progress.has_default_seconds(), Total(spec, usual) / before)},
+          {"share_after", ValueOrNull(after > 0 && has_best, Total(spec, best) / after)},
           {"schedule", progress.best_schedule()},
           {"trouble", progress.trouble()}};
 }
@@ -121,7 +119,7 @@ Json GoldenToJson(const v1::Device& device) {
           {"baseline_mad_us", device.golden_baseline_mad_seconds() * kUs},
           {"drifts", device.record().drifts()},
           {"history_us", history},
-          {"temperature_c", Maybe(golden.has_temperature_c(), golden.temperature_c())},
+          {"temperature_c", ValueOrNull(golden.has_temperature_c(), golden.temperature_c())},
           {"throttled", golden.throttled()}};
 }
 
@@ -171,14 +169,16 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"ended", MaybeTime(job.has_ended(), job.ended())},
           {"until", MaybeTime(spec.has_until(), spec.until())},
           {"trials", progress.trials()},
-          {"trials_limit", Maybe(spec.trials() > 0, static_cast<double>(spec.trials()))},
+          {"trials_limit", ValueOrNull(spec.trials() > 0, static_cast<double>(spec.trials()))},
           {"seconds", progress.seconds()},
-          {"seconds_limit", Maybe(spec.has_time_budget(), absl::ToDoubleSeconds(FromProto(spec.time_budget())))},
-          {"seconds_left", Maybe(left.has_value(), left.value_or(0))},
+          {"seconds_limit", ValueOrNull(spec.has_time_budget(), absl::ToDoubleSeconds(FromProto(spec.time_budget())))},
+          {"seconds_left", ValueOrNull(left.has_value(), left.value_or(0))},
           {"trials_per_second", progress.trials_per_second()},
           {"failed", FailedToJson(progress)},
-          {"latency_ms_before", Maybe(progress.has_latency_before_seconds(), progress.latency_before_seconds() * kMs)},
-          {"latency_ms_after", Maybe(progress.has_latency_after_seconds(), progress.latency_after_seconds() * kMs)}};
+          {"latency_ms_before", ValueOrNull(progress.has_latency_before_seconds(),
+                                            progress.latency_before_seconds() * kMillisecondsPerSecond)},
+          {"latency_ms_after", ValueOrNull(progress.has_latency_after_seconds(),
+                                           progress.latency_after_seconds() * kMillisecondsPerSecond)}};
 }
 
 Json JobDetailToJson(const v1::Job& job, absl::Time now) {
@@ -236,7 +236,7 @@ Json MedianToJson(const records::Record& record) {
   const auto* timing = std::get_if<records::Timing>(&record.outcome);
   if (timing == nullptr) return nullptr;
   const auto repeats = records::DecidingRepeats(timing->seconds, timing->first_interleaved);
-  return Median({repeats.begin(), repeats.end()}) * kMs;
+  return Median({repeats.begin(), repeats.end()}) * kMillisecondsPerSecond;
 }
 
 Json PointToJson(const records::StoredRecord& stored, size_t device) {
@@ -248,7 +248,7 @@ Json PointToJson(const records::StoredRecord& stored, size_t device) {
           {"at", InstantToJson(record.measured_at)},
           {"kind", failure == nullptr ? "timed" : std::string(FailureKindName(failure->kind))},
           {"median_ms", MedianToJson(record)},
-          {"predicted_ms", Maybe(predicted.has_value(), predicted.value_or(0) * kMs)},
+          {"predicted_ms", ValueOrNull(predicted.has_value(), predicted.value_or(0) * kMillisecondsPerSecond)},
           {"is_default", record.is_default},
           {"confirmed", timing != nullptr && timing->confirmed},
           {"verified", timing != nullptr && timing->verified},
@@ -260,14 +260,15 @@ Json DriftToJson(const records::StoredRecord& stored) {
   const records::Record& record = stored.record;
   const auto& timing = std::get<records::Timing>(record.outcome);
   const std::optional<double> golden = NumberIn(record.environment, "golden_us");
-  return {{"row", stored.row},
-          {"at", InstantToJson(record.measured_at)},
-          {"measured_by", record.measured_by},
-          {"golden_us", Maybe(golden.has_value(), golden.value_or(0))},
-          {"reference_us", Maybe(timing.reference_seconds.has_value(), timing.reference_seconds.value_or(0) * kUs)},
-          {"drift", Maybe(timing.drift.has_value(), timing.drift.value_or(0))},
-          {"temperature_c", Maybe(timing.temperature_celsius.has_value(), timing.temperature_celsius.value_or(0))},
-          {"clock_hz", Maybe(timing.clock_hertz.has_value(), timing.clock_hertz.value_or(0))}};
+  return {
+      {"row", stored.row},
+      {"at", InstantToJson(record.measured_at)},
+      {"measured_by", record.measured_by},
+      {"golden_us", ValueOrNull(golden.has_value(), golden.value_or(0))},
+      {"reference_us", ValueOrNull(timing.reference_seconds.has_value(), timing.reference_seconds.value_or(0) * kUs)},
+      {"drift", ValueOrNull(timing.drift.has_value(), timing.drift.value_or(0))},
+      {"temperature_c", ValueOrNull(timing.temperature_celsius.has_value(), timing.temperature_celsius.value_or(0))},
+      {"clock_hz", ValueOrNull(timing.clock_hertz.has_value(), timing.clock_hertz.value_or(0))}};
 }
 
 Json RecordToJson(const records::StoredRecord& stored) {
@@ -286,10 +287,11 @@ Json BestToJson(const records::BestRecord& best) {
           {"device", record.key.device_fingerprint},
           {"compiler", record.key.compiler_version},
           {"schedule", record.schedule},
-          {"median_ms", best.median_seconds * kMs},
-          {"gflops", Maybe(record.sizes.empty(), record.flops / best.median_seconds * 1e-9)},
+          {"median_ms", best.median_seconds * kMillisecondsPerSecond},
+          {"gflops", ValueOrNull(record.sizes.empty(), record.flops / best.median_seconds * 1e-9)},
           {"sizes", record.sizes},
-          {"default_ms", Maybe(best.default_seconds.has_value(), best.default_seconds.value_or(0) * kMs)},
+          {"default_ms",
+           ValueOrNull(best.default_seconds.has_value(), best.default_seconds.value_or(0) * kMillisecondsPerSecond)},
           {"confirmed", best.confirmed},
           {"records", best.records},
           {"measured_at", InstantToJson(record.measured_at)},

@@ -54,7 +54,7 @@ TEST(GateEvidenceTest, WhatIsNoStatementIsRefused) {
 }
 
 TEST(GateEvidenceTest, TheTextNamesBothPackagesAndTheLimit) {
-  EXPECT_THAT(GateToText(Result(1.1)), HasSubstr("slower on board/cpu: after.hone is 10.10% slower than before.hone"));
+  EXPECT_THAT(GateToText(Result(1.1)), HasSubstr("slower on board/cpu: after.hone is 10.11% slower than before.hone"));
   EXPECT_THAT(GateToText(Result(1.1)), HasSubstr("the limit is 3.00% slower"));
   EXPECT_THAT(GateToText(Result(0.9)), HasSubstr("passed on board/cpu: after.hone is 9.91% faster than before.hone"));
 }
