@@ -4,6 +4,7 @@
 #ifndef HONE_CLI_LOADED_PACKAGE_H_
 #define HONE_CLI_LOADED_PACKAGE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,11 @@
 #include "deploy/runtime/hone.h"
 
 namespace hone::cli {
+
+// A node of the ONNX file from which a package was made.
+struct ModelNode {
+  std::string name, op;
+};
 
 class LoadedPackage {
  public:
@@ -36,6 +42,9 @@ class LoadedPackage {
   absl::StatusOr<package::PackageMetadata> Metadata() const;
   // The description of the program that runs; without kernels if `metadata` does not describe it.
   package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
+
+  // The nodes of the model's file that a call of the program that runs computes, in the order of the file.
+  std::vector<ModelNode> NodesOf(size_t call) const;
 
   // Sets the shapes of inputs: "ids=1,37", numbers only. Usage errors name the input.
   absl::Status Resize(const std::vector<std::string>& shapes);
