@@ -29,12 +29,14 @@ namespace {
 using nlohmann::ordered_json;
 using package::KernelMetadata;
 using run::LoadedPackage;
+using run::ModelNode;
 using run::RuntimeError;
 
 // The sums over all calls of one kernel.
 struct KernelProfile {
   KernelMetadata kernel;
   int calls = 0;
+  std::vector<ModelNode> nodes;        // of the model's file: those that its calls compute, in the order of the calls
   double seconds = 0;                  // per run of the model
   const Roofline* roofline = nullptr;  // of the unit that runs it; owned by Profile
 
@@ -44,6 +46,13 @@ struct KernelProfile {
   double RooflineShare() const {
     return seconds > 0 ? roofline->LowerBoundSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
   }
+};
+
+// One call of a kernel.
+struct CallProfile {
+  std::string symbol;
+  std::vector<ModelNode> nodes;
+  double seconds = 0;  // per run of the model
 };
 
 // The sums over all borders from one unit to another.
@@ -72,6 +81,7 @@ struct Profile {
   size_t runs = 0;
   std::vector<std::unique_ptr<UnitProfile>> units;  // in the order of their first calls; without calls: the program's
   std::vector<KernelProfile> kernels;               // slowest first
+  std::vector<CallProfile> calls;                   // in the order of the program
   std::vector<BorderProfile> borders;               // in the order of their first copies
   double seconds = 0;                               // sum over the kernels
   double border_seconds = 0;                        // sum over the borders
@@ -160,6 +170,8 @@ void AddKernels(const LoadedPackage& package, const package::ProgramMetadata& pr
     kernel.roofline = &unit.roofline;
     ++kernel.calls;
     kernel.seconds += seconds[i];
+    profile.calls.push_back({symbol, package.NodesOf(i), seconds[i]});
+    for (const ModelNode& node : profile.calls.back().nodes) kernel.nodes.push_back(node);
     unit.seconds += seconds[i];
     profile.seconds += seconds[i];
   }
@@ -226,6 +238,22 @@ ordered_json BordersToJson(const Profile& profile) {
   return borders;
 }
 
+ordered_json NamesOf(const std::vector<ModelNode>& nodes) {
+  ordered_json names = ordered_json::array();
+  for (const ModelNode& node : nodes) names.push_back(node.name);
+  return names;
+}
+
+ordered_json CallsToJson(const Profile& profile) {
+  ordered_json calls = ordered_json::array();
+  for (const CallProfile& call : profile.calls) {
+    ordered_json nodes = ordered_json::array();
+    for (const ModelNode& node : call.nodes) nodes.push_back({{"name", node.name}, {"operator", node.op}});
+    calls.push_back({{"symbol", call.symbol}, {"time_ms", 1e3 * call.seconds}, {"nodes", std::move(nodes)}});
+  }
+  return calls;
+}
+
 ordered_json ProfileToJson(const Profile& profile) {
   ordered_json kernels = ordered_json::array();
   for (const KernelProfile& kernel : profile.kernels) {
@@ -233,6 +261,7 @@ ordered_json ProfileToJson(const Profile& profile) {
                        {"operator", kernel.kernel.operator_name},
                        {"workload", kernel.kernel.workload_digest},
                        {"calls", kernel.calls},
+                       {"nodes", NamesOf(kernel.nodes)},
                        {"time_ms", 1e3 * kernel.seconds},
                        {"share", ShareOf(kernel, profile)},
                        {"gflops", kernel.IsCounted() ? ordered_json(kernel.Gflops()) : ordered_json()},
@@ -252,7 +281,8 @@ ordered_json ProfileToJson(const Profile& profile) {
           {"units", UnitsToJson(profile)},
           {"borders", BordersToJson(profile)},
           {"borders_ms", 1e3 * profile.border_seconds},
-          {"kernels", std::move(kernels)}};
+          {"kernels", std::move(kernels)},
+          {"calls", CallsToJson(profile)}};
 }
 
 std::string Indented(std::string_view text) {
@@ -262,6 +292,23 @@ std::string Indented(std::string_view text) {
     if (c == '\n') result += "    ";
   }
   return result;
+}
+
+// The nodes as "Conv_0, Relu_1"; "-" if there are none.
+std::string NodesText(const std::vector<ModelNode>& nodes) {
+  std::string text;
+  for (const ModelNode& node : nodes) text.append(text.empty() ? "" : ", ").append(OneLine(node.name));
+  return text.empty() ? "-" : text;
+}
+
+std::string CallsToText(const Profile& profile) {
+  std::string text = fmt::format("\n{:>10} {:>6}  {}\n", "time", "share", "call: nodes of the model");
+  for (const CallProfile& call : profile.calls) {
+    const double share = profile.seconds > 0 ? call.seconds / profile.seconds : 0;
+    text += Row("{:>10} {:>5.1f}%  {}: {}", Latency(call.seconds), 100 * share, OneLine(call.symbol),
+                NodesText(call.nodes));
+  }
+  return text;
 }
 
 std::string ProfileToText(const Profile& profile) {
@@ -290,6 +337,7 @@ std::string ProfileToText(const Profile& profile) {
                   BytesText(static_cast<double>(border.bytes)), OneLine(border.from), OneLine(border.to));
     }
   }
+  text += CallsToText(profile);
   text += "\nschedules\n";
   for (const KernelProfile& kernel : profile.kernels) {
     text += fmt::format("  {}\n{}\n", OneLine(kernel.kernel.symbol), Indented(kernel.kernel.schedule));

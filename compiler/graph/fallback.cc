@@ -240,6 +240,7 @@ class Mover {
     for (size_t node = 0; node < model_.graph.nodes.size(); ++node) {
       if (part_of.contains(node)) continue;
       split.graph.nodes.push_back(model_.graph.nodes[node]);
+      split.graph.nodes.back().name = NameOf(model_.graph.nodes[node], node);
       places_.push_back(static_cast<int64_t>(node));
     }
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -263,6 +264,7 @@ class Mover {
     for (const size_t member : members) {
       const RawNode& raw = model_.graph.nodes[member];
       part->nodes.push_back(raw.source);
+      part->members.push_back({.name = NameOf(raw, member), .op = raw.op});
       report.nodes.push_back(NameOf(raw, member));
       if (const auto reasons = reasons_.find(member); reasons != reasons_.end()) {
         report.reasons.insert(report.reasons.end(), reasons->second.begin(), reasons->second.end());

@@ -27,6 +27,7 @@ struct RawPart {
   std::vector<std::string> functions;     // all of the model
   int64_t ir_version = 0;
   std::map<std::string, int64_t> opsets;
+  std::vector<Origin> members;    // the nodes
   std::vector<RawInput> outputs;  // as the file declares them; without a shape where it does not
 };
 

@@ -46,13 +46,34 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
 using ValueId = int;
 inline constexpr ValueId kAbsent = -1;  // an optional input or output that the node leaves out
 
+// A value of the model's file, as a value of the graph holds it.
+struct FileValue {
+  std::string name;  // in the file; inside of functions and graphs of nodes with a prefix, as in Origin
+  ir::Shape shape;   // in the file
+  // If not empty: the elements are in the order that the file's value has after its dimensions change places. Dimension
+  // i of the file's value is dimension axes[i].
+  std::vector<int64_t> axes = {};
+  bool operator==(const FileValue&) const = default;
+};
+
 struct Value {
   std::string name;  // the model's name for it; unique in the graph
   TensorType type;
   TensorData data;  // set exactly if the value is a constant
   // Set if the value is known but for open sizes: one expression per element. No node makes such a value.
   ElementExprs elements;
+  // The values of the file whose elements it has. Kept as Node::origins.
+  std::vector<FileValue> held = {};
   bool operator==(const Value&) const = default;
+};
+
+// A node of the model's file, as origin of nodes of a graph. Names are unique in a model.
+struct Origin {
+  std::string name;  // its name, or "Conv_12" by its operator and index; inside of functions and graphs of nodes with
+                     // the name of the node outside before it: "loop/Add_3"
+  std::string op;    // its operator in the file
+  bool computes = false;  // after the import it does more than reinterpret bytes: it is not a constant, a Reshape, ...
+  bool operator==(const Origin&) const = default;
 };
 
 struct Node {
@@ -62,6 +83,9 @@ struct Node {
   int opset = 0;       // version of the domain's operator set, which decides the meaning of `op`
   std::vector<ValueId> inputs, outputs;
   std::map<std::string, Attribute> attributes;
+  // Indices into Graph::origins, ascending: the nodes of the file that it computes, wholly or in part. Import sets
+  // them, and ReplaceUses and Tidy keep them (graph_edit.h), so that passes need not.
+  std::vector<int> origins = {};
   bool operator==(const Node&) const = default;
 };
 
@@ -73,6 +97,7 @@ struct Graph {
   std::vector<ValueId> inputs, outputs;
   std::map<ValueId, TensorData> defaults;  // the values of inputs that a run need not set; each key is in inputs
   std::vector<std::string> output_names;   // one per output: the model's name, kept when a pass replaces the value
+  std::vector<Origin> origins;             // the imported nodes of the file, in its order; empty: they are not known
 };
 
 // Returns true if both graphs have the same nodes on the same values, names included. A pass that changes nothing

@@ -9,6 +9,7 @@
 #include "compiler/graph/control_flow.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/ops/vocabulary.h"
+#include "compiler/graph/origins.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -42,23 +43,6 @@ class Reads {
   const Graph& graph_;
   const std::map<std::string, ValueId, std::less<>> makers_;
 };
-
-// Marks the nodes on which the graph outputs depend.
-std::vector<bool> LiveNodes(const Graph& graph) {
-  const std::vector<int> producers = Producers(graph);
-  const Reads reads(graph);
-  std::vector<bool> live(graph.nodes.size(), false);
-  std::vector<ValueId> pending = reads.Of(graph.outputs);
-  while (!pending.empty()) {
-    const ValueId value = pending.back();
-    pending.pop_back();
-    if (value == kAbsent || producers[value] < 0 || live[producers[value]]) continue;
-    live[producers[value]] = true;
-    const std::vector<ValueId> read = reads.Of(graph.nodes[producers[value]].inputs);
-    pending.insert(pending.end(), read.begin(), read.end());
-  }
-  return live;
-}
 
 // Moves the producers of the new values to the positions of the replaced values' producers, and the producers of their
 // inputs before them.
@@ -202,6 +186,22 @@ std::vector<int> Producers(const Graph& graph) {
   return producers;
 }
 
+std::vector<bool> LiveNodes(const Graph& graph) {
+  const std::vector<int> producers = Producers(graph);
+  const Reads reads(graph);
+  std::vector<bool> live(graph.nodes.size(), false);
+  std::vector<ValueId> pending = reads.Of(graph.outputs);
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (value == kAbsent || producers[value] < 0 || live[producers[value]]) continue;
+    live[producers[value]] = true;
+    const std::vector<ValueId> read = reads.Of(graph.nodes[producers[value]].inputs);
+    pending.insert(pending.end(), read.begin(), read.end());
+  }
+  return live;
+}
+
 bool IsOutput(const Graph& graph, ValueId value) {
   return std::find(graph.outputs.begin(), graph.outputs.end(), value) != graph.outputs.end();
 }
@@ -216,10 +216,12 @@ void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements) {
     return id;
   };
   for (auto& [from, to] : replacements) to = resolve(to);
+  const OriginHeirs heirs(graph, replacements);
   for (Node& node : graph.nodes) {
     for (ValueId& id : node.inputs) id = resolve(id);
   }
   for (ValueId& id : graph.outputs) id = resolve(id);
+  heirs.Inherit(graph);
   TakePlaces(graph, replacements);
 }
 
@@ -259,6 +261,7 @@ void Tidy(Graph& graph) {
   }
   HONE_CHECK(visited == graph.nodes.size());
   graph.nodes = std::move(sorted);
+  FillOrigins(graph);
   DropUnreadData(graph);
 }
 

@@ -67,19 +67,23 @@ absl::StatusOr<ValueId> AddSlice(Graph& graph, ValueId value, int64_t axis, int6
 std::vector<std::vector<int>> Consumers(const Graph& graph);
 // Returns per value the index of the node that produces it, or -1 for inputs, constants and unused values.
 std::vector<int> Producers(const Graph& graph);
+// Marks the nodes on which the graph outputs depend.
+std::vector<bool> LiveNodes(const Graph& graph);
 bool IsOutput(const Graph& graph, ValueId value);
 // Returns true if the node has this input, which may be optional.
 bool HasInput(const Node& node, size_t input);
 
 // Turns every use of `from`, by nodes and as graph output, into a use of `to`. The node that produces `to`, and the
 // nodes appended for it, move to the position where `from` is produced. At the end of the graph they would run too
-// late, and every result waiting for them would occupy memory for longer.
+// late, and every result waiting for them would occupy memory for longer. The appended nodes get the origins of the
+// nodes that they replace (origins.h).
 void ReplaceUses(Graph& graph, ValueId from, ValueId to);
 // The same for many values at once. Chains (a -> b, b -> c) are followed.
 void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements);
 
 // Removes nodes none of whose outputs is used. A node that precedes the producer of one of its inputs moves behind it;
-// the order is otherwise kept. Constants without readers lose their data, which may be large.
+// the order is otherwise kept. Constants without readers lose their data, which may be large. A node without origins
+// gets those of its readers.
 void Tidy(Graph& graph);
 
 // Counts the readers of every value, for a pass that replaces one node after the other. It frees the weights of each

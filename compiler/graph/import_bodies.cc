@@ -19,7 +19,8 @@ Context Importer::InsideOf(const RawNode& node, size_t index, const Context& con
   return {context.opsets,    context.call_attributes,
           context.depth + 1, nullptr,
           &context,          context.where + Describe(node, index) + ": ",
-          context.tentative};
+          context.tentative, context.path + NameOf(node, index) + "/",
+          context.is_written};
 }
 
 absl::StatusOr<std::vector<ValueId>> Importer::ImportIf(const RawNode& node, size_t index, const Context& context,
@@ -279,7 +280,9 @@ absl::StatusOr<std::vector<ValueId>> Importer::ImportAsLoop(const RawNode& node,
                       nullptr,
                       &context,
                       context.where,
-                      context.tentative || !spelled.has_body};
+                      context.tentative || !spelled.has_body,
+                      context.path,
+                      true};
   Scope scope{.outer = &outer, .values = {}};
   HONE_RETURN_IF_ERROR(ImportNodes(spelled.nodes, spelled.outputs, inner, scope));
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, FindOutputs(spelled.outputs, scope));

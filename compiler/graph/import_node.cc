@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/fallback.h"
 #include "compiler/graph/foreign_model.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/import_constant.h"
@@ -13,6 +14,7 @@
 #include "compiler/graph/importer.h"
 #include "compiler/graph/node_form.h"
 #include "compiler/graph/op.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/opsets/table.h"
 #include "fmt/format.h"
 
@@ -20,6 +22,45 @@ namespace hone::graph {
 
 absl::StatusOr<std::vector<ValueId>> Importer::ImportNode(const RawNode& raw, size_t index, const Context& context,
                                                           Scope& scope) {
+  const size_t values = at_->graph.values.size();
+  absl::StatusOr<std::vector<ValueId>> outputs = ImportUnnamed(raw, index, context, scope);
+  if (!outputs.ok() || context.is_written) return outputs;
+  SetOrigins(raw, context.path + NameOf(raw, index), values);
+  for (size_t i = 0; i < raw.outputs.size() && i < outputs->size(); ++i) {
+    const ValueId id = (*outputs)[i];
+    if (id < 0 || raw.outputs[i].empty() || at_->small.contains(id)) continue;
+    Value& value = at_->graph.values[id];
+    if (value.data == nullptr) value.held.push_back({.name = context.path + raw.outputs[i], .shape = value.type.shape});
+  }
+  return outputs;
+}
+
+void Importer::SetOrigins(const RawNode& raw, const std::string& name, size_t values) {
+  if (raw.domain.empty() && raw.op == "Constant") return;
+  Graph& graph = at_->graph;
+  std::vector<int> origins;
+  const auto add = [&](Origin origin) {
+    origins.push_back(static_cast<int>(graph.origins.size()));
+    graph.origins.push_back(std::move(origin));
+  };
+  if (raw.part == nullptr) {
+    add({.name = name, .op = raw.op});
+  } else {
+    for (const Origin& member : raw.part->members) add(member);
+  }
+  const auto is_added = [&](const Node& node) {
+    const auto first = std::ranges::find_if(node.outputs, [](ValueId id) { return id != kAbsent; });
+    return first != node.outputs.end() && static_cast<size_t>(*first) >= values;
+  };
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend() && is_added(*node); ++node) {
+    if (!node->origins.empty()) continue;  // a node inside of this one has set them
+    node->origins = origins;
+    for (const int origin : origins) graph.origins[static_cast<size_t>(origin)].computes |= !IsView(*node);
+  }
+}
+
+absl::StatusOr<std::vector<ValueId>> Importer::ImportUnnamed(const RawNode& raw, size_t index, const Context& context,
+                                                             Scope& scope) {
   if (raw.part != nullptr) return Named(ImportPart(raw, scope), raw, index);
   absl::StatusOr<RawNode> node = BindAttributes(raw, context);
   if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
@@ -31,7 +72,7 @@ absl::StatusOr<std::vector<ValueId>> Importer::ImportNode(const RawNode& raw, si
       return absl::InvalidArgumentError(
           fmt::format("{}: the function calls itself; export the model without recursion", Describe(raw, index)));
     }
-    absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, *function, context, scope);
+    absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, index, *function, context, scope);
     return outputs.ok() ? outputs : AddContext(outputs.status(), "in function " + node->op);
   }
   if (node->domain.empty() && node->op == "Constant") return Named(ImportConstant(*node), raw, index);
@@ -143,7 +184,7 @@ void Importer::CheckInBody(RawNode node, size_t index, const Context& context) {
   AddNodeProblem(status, node, index, context).IgnoreError();
 }
 
-absl::StatusOr<std::vector<ValueId>> Importer::Inline(const RawNode& call, const RawFunction& function,
+absl::StatusOr<std::vector<ValueId>> Importer::Inline(const RawNode& call, size_t index, const RawFunction& function,
                                                       const Context& context, Scope& outer) {
   HONE_RETURN_IF_ERROR(CheckOpset(function.opsets));
   Scope scope;
@@ -159,7 +200,9 @@ absl::StatusOr<std::vector<ValueId>> Importer::Inline(const RawNode& call, const
                       &function,
                       &context,
                       context.where + "in function " + call.op + ": ",
-                      context.tentative};
+                      context.tentative,
+                      context.path + NameOf(call, index) + "/",
+                      context.is_written};
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, OutputsRead(call, function.outputs));
   HONE_RETURN_IF_ERROR(ImportNodes(function.nodes, wanted, inner, scope));
   return FindOutputs(wanted, scope);

@@ -46,6 +46,9 @@ struct Context {
   // True inside a node whose values may stay unread: problems are no problems of the model then, but become the status
   // of the node's values.
   bool tentative = false;
+  std::string path = {};  // prefix of the names of origins: "loop/" in the body of node 'loop'
+  // True inside of nodes that import writes in place of one of the file: these nodes are no origins themselves.
+  bool is_written = false;
 
   bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };

@@ -73,6 +73,12 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportNode(const RawNode& raw, size_t index, const Context& context,
                                                   Scope& scope);
+  // The same without origins.
+  absl::StatusOr<std::vector<ValueId>> ImportUnnamed(const RawNode& raw, size_t index, const Context& context,
+                                                     Scope& scope);
+  // Makes the node an origin, by this name, of those nodes that were added for it: their outputs are numbered from
+  // `values` on.
+  void SetOrigins(const RawNode& raw, const std::string& name, size_t values);
   // A part that ONNX Runtime computes.
   absl::StatusOr<std::vector<ValueId>> ImportPart(const RawNode& raw, const Scope& scope);
   // The definition of the node's operator by a function: by a file of operators, or else by the model. Null: none.
@@ -89,8 +95,8 @@ class Importer {
   // Reports what can be said of the bodies of a node that is not imported itself.
   void CheckBodies(const RawNode& node, size_t index, const Context& context);
   void CheckInBody(RawNode node, size_t index, const Context& context);
-  absl::StatusOr<std::vector<ValueId>> Inline(const RawNode& call, const RawFunction& function, const Context& context,
-                                              Scope& outer);
+  absl::StatusOr<std::vector<ValueId>> Inline(const RawNode& call, size_t index, const RawFunction& function,
+                                              const Context& context, Scope& outer);
   absl::StatusOr<std::vector<ValueId>> ImportConstant(const RawNode& node);
   absl::StatusOr<std::vector<ValueId>> ImportOperator(RawNode& raw, size_t index, const Context& context,
                                                       const Scope& scope);

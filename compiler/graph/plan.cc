@@ -2,6 +2,8 @@
 #include "compiler/graph/plan.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,6 +29,7 @@ struct Building {
   Plan plan;
   std::map<std::string, int> workloads;  // workload index by digest
   std::set<TensorId> swapped;            // tensors whose memory moves while the model runs
+  std::vector<Origin> origins;           // of all graphs
 };
 
 class PlanBuilder {
@@ -34,6 +37,7 @@ class PlanBuilder {
   PlanBuilder(const Graph& graph, Building& building)
       : graph_(graph), building_(building), plan_(building.plan), tensors_(graph.values.size(), -1) {
     for (const ir::OpenSize& size : graph.sizes) Declare(size);
+    building.origins.insert(building.origins.end(), graph.origins.begin(), graph.origins.end());
   }
 
   absl::Status Run() {
@@ -42,6 +46,7 @@ class PlanBuilder {
     HONE_RETURN_IF_ERROR(AddNodes());
     AddOutputs();
     for (const auto& [call, cluster] : called_) AddUpdate(call, cluster);
+    AddValues();
     return absl::OkStatus();
   }
 
@@ -54,6 +59,7 @@ class PlanBuilder {
     for (const Cluster& cluster : clusters) {
       const Node& exit = graph_.nodes[static_cast<size_t>(cluster.nodes.back())];
       HONE_RETURN_IF_ERROR(IsControlFlow(exit) ? AddControlFlow(exit) : AddCall(cluster));
+      if (IsControl(exit, "Foreign")) plan_.calls.back().origins = OriginsOf(cluster.nodes);
       if (!IsControlFlow(exit)) called_.emplace_back(static_cast<int>(plan_.calls.size()) - 1, cluster);
     }
     return absl::OkStatus();
@@ -114,8 +120,22 @@ class PlanBuilder {
     PlanCall call{.workload = it->second, .arguments = {}, .sizes = std::move(kernel.sizes)};
     for (ValueId id : kernel.inputs) call.arguments.push_back(TensorOf(id));
     for (ValueId id : kernel.outputs) call.arguments.push_back(TensorOf(id));
+    call.origins = OriginsOf(cluster.nodes);
     plan_.calls.push_back(std::move(call));
     return absl::OkStatus();
+  }
+
+  // The origins of these nodes that compute something, or all if none does.
+  std::vector<Origin> OriginsOf(const std::vector<int>& nodes) const {
+    std::set<int> numbers;
+    for (const int node : nodes) {
+      const std::vector<int>& of_node = graph_.nodes[static_cast<size_t>(node)].origins;
+      numbers.insert(of_node.begin(), of_node.end());
+    }
+    std::vector<Origin> origins;
+    for (const int number : numbers) origins.push_back(graph_.origins[static_cast<size_t>(number)]);
+    if (std::ranges::any_of(origins, &Origin::computes)) std::erase_if(origins, std::not_fn(&Origin::computes));
+    return origins;
   }
 
   // --- Control flow.
@@ -395,6 +415,15 @@ class PlanBuilder {
     }
   }
 
+  void AddValues() {
+    for (size_t id = 0; id < tensors_.size(); ++id) {
+      if (tensors_[id] < 0 || building_.swapped.contains(Root(tensors_[id]))) continue;
+      for (const FileValue& value : graph_.values[id].held) {
+        plan_.values.push_back({value.name, tensors_[id], value.axes});
+      }
+    }
+  }
+
   bool IsOneOf(const std::vector<TensorId>& ids, TensorId id) const { return std::ranges::find(ids, id) != ids.end(); }
 
   // Adds the update of a call that writes rows of an input of the model, if an output of the model is the result.
@@ -428,6 +457,12 @@ absl::Status ForeignNeedsCpu(const std::string& name) {
 absl::StatusOr<Plan> BuildPlan(const Graph& graph) {
   Building building;
   HONE_RETURN_IF_ERROR(PlanBuilder(graph, building).Run());
+  std::set<std::string> called;
+  for (const PlanCall& call : building.plan.calls) {
+    for (const Origin& origin : call.origins) called.insert(origin.name);
+  }
+  std::ranges::copy_if(building.origins, std::back_inserter(building.plan.uncalled),
+                       [&](const Origin& origin) { return !called.contains(origin.name); });
   return std::move(building.plan);
 }
 

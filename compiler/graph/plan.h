@@ -36,6 +36,9 @@ struct PlanCall {
   std::vector<TensorId> arguments;   // one per param of the workload, then one per output; or those of the part
   std::vector<ir::Size> sizes = {};  // one per open size of the workload: its value, in terms of the plan's sizes
   int foreign = -1;                  // index into Plan::foreign; -1 for a workload
+  // The nodes of the file that it computes, wholly or in part, in the order of the file. A view is among them only if
+  // the call computes nothing else. Empty if they are not known, and for a call that writes values of sizes.
+  std::vector<Origin> origins = {};
 };
 
 // A part of the model that ONNX Runtime computes.
@@ -76,6 +79,13 @@ struct PlanUpdate {
   int64_t axis;            // at least 1
 };
 
+// A value of the file that a tensor has the elements of, once it is written.
+struct PlanValue {
+  std::string name;
+  TensorId tensor;
+  std::vector<int64_t> axes;  // as FileValue::axes
+};
+
 struct Plan {
   std::vector<ir::OpenSize> sizes;  // the open sizes that tensors' shapes and actions use
   std::vector<PlanTensor> tensors;
@@ -87,6 +97,9 @@ struct Plan {
   std::vector<PlanAction> actions;      // by ascending call
   std::vector<PlanUpdate> updates;      // by ascending call
   std::map<TensorId, TensorData> defaults;  // the values of inputs that a run need not set, as in Graph
+  // The nodes of the file that no call computes: computed at compile time, without effect, views, or control flow.
+  std::vector<Origin> uncalled;
+  std::vector<PlanValue> values;  // of tensors outside of loops and branches
 };
 
 // The values that a dimension may have: multiples of `step` from `min` to `max`, both included. One number is a range,

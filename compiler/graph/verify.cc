@@ -101,6 +101,12 @@ class GraphVerifier {
 
   absl::Status CheckNode(const Node& node) {
     const std::string where = fmt::format("node '{}' ({})", node.name, node.op);
+    if (!graph_.origins.empty() && node.origins.empty()) return Illegal("{}: it has no origin in the file", where);
+    for (const int origin : node.origins) {
+      if (origin < 0 || static_cast<size_t>(origin) >= graph_.origins.size()) {
+        return Illegal("{}: there is no origin {}", where, origin);
+      }
+    }
     for (const ValueId id : node.inputs) {
       if (id != kAbsent) HONE_RETURN_IF_ERROR(CheckUse(id, where));
     }

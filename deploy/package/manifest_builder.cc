@@ -67,12 +67,14 @@ class ManifestBuilder {
     for (const PackageUpdate& update : program_.updates) {
       updates_.push_back({update.call, update.input, update.output, update.rows, update.starts, update.axis});
     }
+    AddValues();
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
-    header_bytes_ = version_ == kPlainFormatVersion   ? kManifestHeader3Bytes
-                    : version_ == kSizesFormatVersion ? kManifestHeader4Bytes
-                                                      : sizeof(ManifestHeader);
+    header_bytes_ = version_ == kPlainFormatVersion     ? kManifestHeader3Bytes
+                    : version_ == kSizesFormatVersion   ? kManifestHeader4Bytes
+                    : version_ == kActionsFormatVersion ? kManifestHeader5Bytes
+                                                        : sizeof(ManifestHeader);
     section_.resize(header_bytes_);
     header_.units = Table(units_);
     header_.homes = Table(homes_);
@@ -95,6 +97,12 @@ class ManifestBuilder {
     if (version_ >= kActionsFormatVersion) {
       header_.actions = Table(actions_);
       header_.updates = Table(updates_);
+    }
+    if (version_ >= kNodesFormatVersion) {
+      header_.nodes = Table(nodes_);
+      header_.call_nodes = Table(call_nodes_);
+      header_.values = Table(values_);
+      header_.value_axes = Table(value_axes_);
     }
     std::memcpy(section_.data(), &header_, header_bytes_);
     return std::move(section_);
@@ -177,6 +185,27 @@ class ManifestBuilder {
       calls_.push_back({call.kernel, static_cast<uint32_t>(arguments_.size()), call.workspace_offset});
       arguments_.insert(arguments_.end(), call.arguments.begin(), call.arguments.end());
       for (const uint32_t a : program_.kernels[call.kernel].Of(BufferRole::kSizes)) arguments_[first + a] = sizes;
+      for (const PackageNode& node : call.nodes) {
+        call_nodes_.push_back({static_cast<uint32_t>(calls_.size() - 1), NumberOf(node)});
+      }
+    }
+  }
+
+  // The number of the node in the table, to which it is added if it is new.
+  uint32_t NumberOf(const PackageNode& node) {
+    const auto [number, added] = node_numbers_.try_emplace(node.name, static_cast<uint32_t>(nodes_.size()));
+    if (added) nodes_.push_back({Text(node.name), Text(node.op)});
+    return number->second;
+  }
+
+  void AddValues() {
+    for (const PackageValue& value : program_.values) {
+      values_.push_back({.name = Text(value.name),
+                         .tensor = value.tensor,
+                         .axes = static_cast<uint32_t>(value_axes_.size()),
+                         .rank = static_cast<uint32_t>(value.axes.size()),
+                         .reserved = 0});
+      value_axes_.insert(value_axes_.end(), value.axes.begin(), value.axes.end());
     }
   }
 
@@ -258,6 +287,11 @@ class ManifestBuilder {
   std::vector<SizeEntry> sizes_;
   std::vector<uint32_t> extents_, size_arguments_;
   std::vector<ActionEntry> actions_;
+  std::vector<NodeEntry> nodes_;
+  std::map<std::string, uint32_t> node_numbers_;  // by name
+  std::vector<CallNodeEntry> call_nodes_;
+  std::vector<ValueEntry> values_;
+  std::vector<uint32_t> value_axes_;
   std::vector<char> strings_;
   std::map<std::string, size_t> texts_;  // offset in strings_ by text
 };

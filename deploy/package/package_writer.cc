@@ -92,6 +92,8 @@ void AssignHomes(PackageProgram& program) {
 }
 
 uint32_t VersionFor(const PackageProgram& program) {
+  const auto has_nodes = [](const PackageCall& call) { return !call.nodes.empty(); };
+  if (!program.values.empty() || std::ranges::any_of(program.calls, has_nodes)) return kNodesFormatVersion;
   if (!program.actions.empty() || !program.updates.empty()) return kActionsFormatVersion;
   return program.sizes.empty() && program.defaults.empty() ? kPlainFormatVersion : kSizesFormatVersion;
 }

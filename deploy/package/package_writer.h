@@ -36,6 +36,18 @@ struct PackageTensor {
   uint64_t arena_offset = 0;  // bytes; for an intermediate only; set by PlanArena
 };
 
+// A node of the model's file. A name has one operator in a program.
+struct PackageNode {
+  std::string name, op;
+};
+
+// A value of the model's file that a tensor holds; as ValueEntry.
+struct PackageValue {
+  std::string name;
+  TensorId tensor = 0;
+  std::vector<uint32_t> axes = {};  // empty: the elements are in the value's own order
+};
+
 struct PackageCall {
   uint32_t kernel = 0;  // index into PackageProgram::kernels
   // One per buffer of the kernel, except the slices of its workspace; kNoTensor for a buffer that it does not use.
@@ -43,6 +55,7 @@ struct PackageCall {
   uint64_t workspace_offset = 0;  // bytes, in the arena of its unit's home; set by PlanArena
   // The values of the kernel's sizes; the entry of `arguments` for its buffer of sizes is not used.
   std::vector<ir::Size> sizes = {};
+  std::vector<PackageNode> nodes = {};  // those that it computes, wholly or in part
 };
 
 // Before call number `call`, the runtime copies `source` to `target`, an intermediate of the same size in another home.
@@ -106,6 +119,7 @@ struct PackageProgram {
   // The open sizes. Each is set by actions, or is a dimension of an input or a divisor of one.
   std::vector<ir::OpenSize> sizes;
   std::vector<PackageUpdate> updates;  // by ascending call
+  std::vector<PackageValue> values;    // by ascending tensor
 
   uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
   uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }

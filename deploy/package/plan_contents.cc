@@ -42,6 +42,7 @@ class ContentsBuilder {
     AddActions();
     AddCopies();
     for (const graph::PlanUpdate& update : plan_.updates) AddUpdate(update);
+    AddValues();
     return std::move(result_);
   }
 
@@ -233,6 +234,7 @@ class ContentsBuilder {
     const size_t number = KernelOf(plan_call);
     const KernelInterface& kernel = result_.program.kernels[number];
     PackageCall call = {.kernel = static_cast<uint32_t>(number), .sizes = plan_call.sizes};
+    for (const graph::Origin& origin : plan_call.origins) call.nodes.push_back({origin.name, origin.op});
     const uint32_t home = result_.program.HomeOf(call);
     const bool follows_actions =
         std::ranges::binary_search(plan_.actions, static_cast<int>(index), {}, &graph::PlanAction::call) ||
@@ -397,6 +399,16 @@ class ContentsBuilder {
                                .rows = TensorOf(update.rows),
                                .starts = update.starts < 0 ? kNoTensor : TensorOf(update.starts),
                                .axis = static_cast<uint32_t>(update.axis)});
+  }
+
+  // Names the values of the file that tensors hold which calls write.
+  void AddValues() {
+    for (const graph::PlanValue& value : plan_.values) {
+      const std::optional<TensorId> id = ids_[Root(value.tensor)];
+      if (!id.has_value() || !IsWritten(result_.program.tensors[*id])) continue;
+      result_.program.values.push_back({value.name, *id, {value.axes.begin(), value.axes.end()}});
+    }
+    std::ranges::stable_sort(result_.program.values, {}, &PackageValue::tensor);
   }
 
   static constexpr size_t kNothing = SIZE_MAX;

@@ -88,6 +88,14 @@ package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMet
   return metadata.programs[number];
 }
 
+std::vector<ModelNode> LoadedPackage::NodesOf(size_t call) const {
+  std::vector<ModelNode> nodes;
+  for (size_t i = 0; i < hone_call_node_count(model(), call); ++i) {
+    nodes.push_back({hone_call_node(model(), call, i), hone_call_node_operator(model(), call, i)});
+  }
+  return nodes;
+}
+
 absl::Status LoadedPackage::Resize(const std::vector<NamedShape>& shapes) {
   for (const NamedShape& shape : shapes) {
     const auto port = std::ranges::find(inputs_, shape.name, &HonePort::name);

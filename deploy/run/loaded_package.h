@@ -4,6 +4,7 @@
 #ifndef HONE_DEPLOY_RUN_LOADED_PACKAGE_H_
 #define HONE_DEPLOY_RUN_LOADED_PACKAGE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +19,11 @@
 namespace hone::run {
 
 inline constexpr uint64_t kRandomInputsSeed = 1;  // of FillInputs, wherever a caller gives no inputs
+
+// A node of the ONNX file from which a package was made.
+struct ModelNode {
+  std::string name, op;
+};
 
 class LoadedPackage {
  public:
@@ -46,6 +52,9 @@ class LoadedPackage {
   absl::StatusOr<package::PackageMetadata> Metadata() const;
   // The description of the program that runs; without kernels if `metadata` does not describe it.
   package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
+
+  // The nodes of the model's file that a call of the program that runs computes, in the order of the file.
+  std::vector<ModelNode> NodesOf(size_t call) const;
 
   // Sets the shapes of inputs. kNotFound: there is no such input. kInvalidArgument: it has no such shape.
   absl::Status Resize(const std::vector<NamedShape>& shapes);

@@ -225,6 +225,22 @@ const char* hone_call_target(const HoneModel* model, size_t index) {
   return program.Text(program.Unit(program.calls[index]).entry.target).data();
 }
 
+size_t hone_call_node_count(const HoneModel* model, size_t call) {
+  return model->model->program().NodesOf(call).size();
+}
+
+const char* hone_call_node(const HoneModel* model, size_t call, size_t index) {
+  const hone::runtime::ProgramView& program = model->model->program();
+  const auto nodes = program.NodesOf(call);
+  return index < nodes.size() ? program.Text(program.nodes[nodes[index].node].name).data() : nullptr;
+}
+
+const char* hone_call_node_operator(const HoneModel* model, size_t call, size_t index) {
+  const hone::runtime::ProgramView& program = model->model->program();
+  const auto nodes = program.NodesOf(call);
+  return index < nodes.size() ? program.Text(program.nodes[nodes[index].node].op).data() : nullptr;
+}
+
 size_t hone_border_count(const HoneModel* model) { return model->model->program().borders.size(); }
 
 HoneStatus hone_border(const HoneModel* model, size_t index, HoneBorder* border) {

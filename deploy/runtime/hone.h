@@ -250,6 +250,17 @@ HONE_API const char* hone_call_symbol(const HoneModel* model, size_t index);
  * program has one unit. Null if there is no such call. */
 HONE_API const char* hone_call_target(const HoneModel* model, size_t index);
 
+/* The nodes of the ONNX file that a call computes, wholly or in part, in the order of the file. hone_call_node: the
+ * name of node `index` of call `call`, as in the file; a node that has no name there is named by its operator and
+ * index, such as "Conv_12". A node inside of a function, or of a graph that a node has inside, has the name of the node
+ * outside before its own: "loop/Add_3". hone_call_node_operator: its operator in the file. Null if there is no such
+ * call or node. hone_call_node_count: how many; 0 for a package of an earlier version, for a call that writes the
+ * values of sizes, and if there is no such call. A node that no call computes was computed when the package was made,
+ * has no effect, or only gives a tensor another shape. */
+HONE_API size_t hone_call_node_count(const HoneModel* model, size_t call);
+HONE_API const char* hone_call_node(const HoneModel* model, size_t call, size_t index);
+HONE_API const char* hone_call_node_operator(const HoneModel* model, size_t call, size_t index);
+
 /* A border: a copy of a tensor from the memory of one unit to that of another, before a call. A program with one unit,
  * or whose units share memory, has none. */
 typedef struct HoneBorder {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a .hone file, version 5: a header, then sections, each of which starts on a page. The structs are flat,
+// The format of a .hone file, version 6: a header, then sections, each of which starts on a page. The structs are flat,
 // little-endian and without pointers, because the runtime maps the file and reads it in place.
 //
 //   FileHeader | SectionEntry... | manifest, code, code, ... | manifest, code, ... | ... | constants | metadata
@@ -18,9 +18,10 @@
 // Actions come between calls: they give sizes their values, copy tensors, and decide with which call the run goes on.
 //
 // This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
-// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 4 if it has
-// no actions and no call can update an input in place, and version 3 if also no dimension is open and no input has a
-// default value. Readers also accept version 2, whose programs have one unit (ManifestHeader2).
+// them. Every change here raises kFormatVersion. A file gets the oldest version that can hold it: version 5 if no call
+// names nodes of the model's file and no tensor holds a value of it, version 4 if also it has no actions and no call
+// can update an input in place, and version 3 if also no dimension is open and no input has a default value. Readers
+// also accept version 2, whose programs have one unit (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -41,7 +42,8 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 5;         // the newest
+inline constexpr uint32_t kFormatVersion = 6;         // the newest
+inline constexpr uint32_t kNodesFormatVersion = 6;    // of written files with names of nodes and values
 inline constexpr uint32_t kActionsFormatVersion = 5;  // of written files with actions or updates
 inline constexpr uint32_t kSizesFormatVersion = 4;    // of written files with open sizes or default values
 inline constexpr uint32_t kPlainFormatVersion = 3;    // of other written files
@@ -114,10 +116,14 @@ struct ManifestHeader {
   TableRef size_arguments;  // uint32_t, numbers of values: those that kernels take
   TableRef actions;         // ActionEntry, by ascending call
   TableRef updates;         // UpdateEntry, by ascending call
+  TableRef nodes;           // NodeEntry: the nodes of the model's file that calls compute
+  TableRef call_nodes;      // CallNodeEntry, by ascending call
+  TableRef values;          // ValueEntry, by ascending tensor
+  TableRef value_axes;      // uint32_t
 };
 
-// The start of the manifest section in earlier formats: ManifestHeader without its last six tables, or the last two.
-inline constexpr size_t kManifestHeader3Bytes = 208, kManifestHeader4Bytes = 272;
+// The start of the manifest section in earlier formats: ManifestHeader without its last ten, six or four tables.
+inline constexpr size_t kManifestHeader3Bytes = 208, kManifestHeader4Bytes = 272, kManifestHeader5Bytes = 304;
 
 // The start of the manifest section in format 2. The program has one unit and one home. Its tables have the same
 // elements, except that `kernels` has TextRef.
@@ -225,6 +231,29 @@ struct UpdateEntry {
   uint32_t axis;    // dimension of the output, at least 1
 };
 
+// A node of the model's file. Names are unique; an operator may be that of another domain than ONNX's.
+struct NodeEntry {
+  TextRef name;  // as in the file, or "Conv_12" by operator and index
+  TextRef op;
+};
+
+// Call number `call` computes node number `node`, wholly or in part. Several calls may compute one node.
+struct CallNodeEntry {
+  uint32_t call;  // index in `calls`
+  uint32_t node;  // index in `nodes`
+};
+
+// A tensor that holds a value of the model's file once its call has run, until something else is written there.
+// The tensor's elements are those of the value, with the value's dimensions in another order: dimension i of the value
+// is dimension axes[i] in the tensor. The tensor's own shape may combine dimensions.
+struct ValueEntry {
+  TextRef name;       // in the file
+  uint32_t tensor;    // id of an intermediate or output
+  uint32_t axes;      // index in `value_axes` of axes[0]
+  uint32_t rank;      // the number of axes; 0: the elements are in the value's own order
+  uint32_t reserved;  // 0
+};
+
 // An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls. Or
 // the default value of an input, which a run need not set: a constant that is copied when the file is loaded.
 struct CopyEntry {
@@ -232,11 +261,12 @@ struct CopyEntry {
   uint32_t target;  // tensor id of an output, or (since version 4) of an input, of the same size
 };
 
-static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 304 &&
+static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 368 &&
               sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
               sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
               sizeof(CopyEntry) == 8 && sizeof(SizeEntry) == 40 && sizeof(ActionEntry) == 24 &&
-              sizeof(UpdateEntry) == 24);
+              sizeof(UpdateEntry) == 24 && sizeof(NodeEntry) == 16 && sizeof(CallNodeEntry) == 8 &&
+              sizeof(ValueEntry) == 24);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {

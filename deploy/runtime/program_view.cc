@@ -46,6 +46,7 @@ class ManifestReader {
   Fault Read(uint32_t version) {
     const size_t bytes = version == 3   ? package::kManifestHeader3Bytes
                          : version == 4 ? package::kManifestHeader4Bytes
+                         : version == 5 ? package::kManifestHeader5Bytes
                                         : sizeof(ManifestHeader);
     if (section_.size() < bytes) return Bad("manifest is too small");
     ManifestHeader manifest = {};  // the tables that the format lacks are empty
@@ -56,6 +57,10 @@ class ManifestReader {
     HONE_RETURN_IF_FAULT(Table(manifest.size_arguments, "sizes of calls", &view_.size_arguments));
     HONE_RETURN_IF_FAULT(Table(manifest.actions, "actions of the run", &view_.actions));
     HONE_RETURN_IF_FAULT(Table(manifest.updates, "updates", &view_.updates));
+    HONE_RETURN_IF_FAULT(Table(manifest.nodes, "nodes", &view_.nodes));
+    HONE_RETURN_IF_FAULT(Table(manifest.call_nodes, "nodes of calls", &view_.call_nodes));
+    HONE_RETURN_IF_FAULT(Table(manifest.values, "values", &view_.values));
+    HONE_RETURN_IF_FAULT(Table(manifest.value_axes, "axes of values", &view_.value_axes));
     HONE_RETURN_IF_FAULT(SharedTables(manifest));
     HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels_));
     HONE_RETURN_IF_FAULT(Table(manifest.borders, "borders", &view_.borders));
@@ -429,7 +434,46 @@ class ManifestReader {
     return {};
   }
 
+  // Checks the nodes and values of the model's file.
+  Fault CheckNames() const {
+    for (size_t i = 0; i < view_.nodes.size(); ++i) {
+      for (const TextRef text : {view_.nodes[i].name, view_.nodes[i].op}) {
+        HONE_RETURN_IF_FAULT(CheckText(text, Numbered("node", i)));
+      }
+    }
+    uint32_t call = 0;
+    for (size_t i = 0; i < view_.call_nodes.size(); ++i) {
+      const package::CallNodeEntry& entry = view_.call_nodes[i];
+      if (entry.call < call || entry.call >= view_.calls.size() || entry.node >= view_.nodes.size()) {
+        return Bad(Numbered("node of a call", i) + " is out of order or of a call or node that is not there");
+      }
+      call = entry.call;
+    }
+    uint32_t tensor = 0;
+    for (size_t i = 0; i < view_.values.size(); ++i) {
+      const package::ValueEntry& value = view_.values[i];
+      const std::string which = Numbered("value", i);
+      HONE_RETURN_IF_FAULT(CheckText(value.name, which));
+      if (value.tensor < tensor || !IsWritten(value.tensor)) {
+        return Bad(which + " is out of order or of a tensor that nothing writes");
+      }
+      tensor = value.tensor;
+      if (!AreAxes(value)) return Bad(which + " has no valid order of dimensions");
+    }
+    return {};
+  }
+
  private:
+  // Whether the axes of the value are each of the numbers below their count, once.
+  bool AreAxes(const package::ValueEntry& value) const {
+    if (value.rank > package::kRankMax || !Inside(value.axes, value.rank, view_.value_axes.size())) return false;
+    uint32_t seen = 0;
+    for (const uint32_t axis : view_.value_axes.subspan(value.axes, value.rank)) {
+      if (axis < value.rank) seen |= 1U << axis;
+    }
+    return seen == (1U << value.rank) - 1;
+  }
+
   Fault Bad(const std::string& text) const { return BadPackage(where_ + text); }
 
   // Reads the tables that both formats have with the same elements, and finds the texts. Header: ManifestHeader or
@@ -648,6 +692,7 @@ Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, con
   HONE_RETURN_IF_FAULT(reader.SplitCopies());
   HONE_RETURN_IF_FAULT(reader.CheckCopies());
   HONE_RETURN_IF_FAULT(reader.CheckUpdates());
+  HONE_RETURN_IF_FAULT(reader.CheckNames());
   reader.FillHomes();
   *view = std::move(result);
   return {};

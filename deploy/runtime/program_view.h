@@ -9,6 +9,8 @@
 #ifndef HONE_DEPLOY_RUNTIME_PROGRAM_VIEW_H_
 #define HONE_DEPLOY_RUNTIME_PROGRAM_VIEW_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -60,6 +62,10 @@ struct ProgramView {
   std::span<const uint32_t> size_arguments;
   std::span<const package::ActionEntry> actions;
   std::span<const package::UpdateEntry> updates;
+  std::span<const package::NodeEntry> nodes;
+  std::span<const package::CallNodeEntry> call_nodes;
+  std::span<const package::ValueEntry> values;
+  std::span<const uint32_t> value_axes;
 
   std::string_view Text(package::TextRef text) const { return {strings.data() + text.offset, text.bytes}; }
   // The largest shape.
@@ -69,6 +75,11 @@ struct ProgramView {
   const KernelInterface& Kernel(const package::CallEntry& call) const { return kernels[call.kernel]; }
   const UnitView& Unit(const package::CallEntry& call) const { return units[kernel_units[call.kernel]]; }
   uint32_t Home(const package::CallEntry& call) const { return Unit(call).entry.home; }
+  // The entries of a call number; none for a call that is not there.
+  std::span<const package::CallNodeEntry> NodesOf(size_t call) const {
+    const auto of_call = std::ranges::equal_range(call_nodes, call, {}, &package::CallNodeEntry::call);
+    return {of_call.begin(), of_call.end()};
+  }
   // The tensor ids (or kNoTensor, or for sizes an index in size_arguments) of a call: one per buffer of the kernel in
   // order, except the slices of its workspace.
   std::span<const uint32_t> Arguments(const package::CallEntry& call) const {
@@ -78,7 +89,7 @@ struct ProgramView {
 
 // The bytes of a program in a package.
 struct ProgramSections {
-  uint32_t version = package::kFormatVersion;   // of the format: 2 to 5
+  uint32_t version = package::kFormatVersion;   // of the format: 2 to 6
   std::span<const uint8_t> manifest;            // 8-byte aligned
   std::vector<std::span<const uint8_t>> codes;  // in order
 };

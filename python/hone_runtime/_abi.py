@@ -81,6 +81,8 @@ _SHORT = {
     "hone_call_count": (c_size_t, [_MODEL]),
     "hone_call_symbol": (c_char_p, [_MODEL, _INDEX]),
     "hone_call_target": (c_char_p, [_MODEL, _INDEX]),
+    "hone_call_node_count": (c_size_t, [_MODEL, _INDEX]),
+    "hone_call_node": (c_char_p, [_MODEL, _INDEX, _INDEX]),
     "hone_metadata": (c_char_p, [_MODEL, POINTER(c_size_t)]),
 }
 

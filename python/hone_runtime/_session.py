@@ -40,11 +40,19 @@ class Port:
 
 @dataclass(frozen=True)
 class CallTime:
-    """A kernel call of a profiled run: the kernel's name, the target that computes it, and its time in seconds."""
+    """A kernel call of a profiled run: the kernel's name, the target that computes it, its time in seconds, and the names
+    of the nodes of the ONNX file that it computes."""
 
     kernel: str
     target: str
     seconds: float
+    nodes: tuple[str, ...] = ()
+
+
+def _nodes_of(model: int, call: int) -> tuple[str, ...]:
+    """The names of the nodes that the call computes; bytes that are no UTF-8 are replaced."""
+    return tuple(library.hone_call_node(model, call, i).decode(errors="replace")
+                 for i in range(library.hone_call_node_count(model, call)))
 
 
 class Session:
@@ -158,7 +166,7 @@ class Session:
             times = (ctypes.c_int64 * count)()
             check(library.hone_run_profiled(model, times, count))
             return [CallTime(library.hone_call_symbol(model, i).decode(), library.hone_call_target(model, i).decode(),
-                             times[i] * 1e-9) for i in range(count)]
+                             times[i] * 1e-9, _nodes_of(model, i)) for i in range(count)]
 
     def close(self) -> None:
         """Frees the model. A closed session cannot run; arrays that it returned stay valid."""

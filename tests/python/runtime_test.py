@@ -257,6 +257,8 @@ class RuntimeTest(unittest.TestCase):
         self.assertEqual(len(calls), 1)
         self.assertIn("elementwise", calls[0].kernel)
         self.assertGreater(calls[0].seconds, 0)
+        self.assertEqual(len(calls[0].nodes), 1)
+        self.assertTrue(calls[0].nodes[0].endswith("_node"), calls[0].nodes)
         with self.assertRaises(ValueError):
             session.threads = 2 ** 32 + 1
         with self.assertRaises(TypeError):

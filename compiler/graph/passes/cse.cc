@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/origins.h"
 #include "compiler/graph/passes/passes.h"
 #include "compiler/ir/text.h"
 
@@ -84,6 +85,7 @@ absl::Status ShareCommonSubexpressions(Graph& graph) {
       // Outputs that only the duplicate has become outputs of the first node.
       if (kept[k] == kAbsent) {
         kept[k] = std::exchange(node.outputs[k], kAbsent);
+        AddOrigins(graph.nodes[*twin], {node.origins.begin(), node.origins.end()});
       } else {
         replacements[node.outputs[k]] = kept[k];
       }

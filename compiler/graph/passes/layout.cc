@@ -150,11 +150,8 @@ class LayoutChooser {
       for (size_t k = 0; k < outputs.size(); ++k) {
         if (outputs[k] == kAbsent) continue;
         converted_[node.outputs[k]] = outputs[k];
-        ValueId& replacement = replacements[node.outputs[k]];
-        replacement = outputs[k];  // unless the value is an output, its only NCHW readers are nodes about to be removed
-        if (!LeavesRegion(node.outputs[k])) continue;
-        HONE_ASSIGN_OR_RETURN(
-            replacement, AddOp(graph_, "Transpose", {outputs[k]}, {{"perm", ToChannelsFirst(RankOf(outputs[k]))}}));
+        HONE_ASSIGN_OR_RETURN(replacements[node.outputs[k]], AddOp(graph_, "Transpose", {outputs[k]},
+                                                                   {{"perm", ToChannelsFirst(RankOf(outputs[k]))}}));
       }
     }
     ReplaceUses(graph_, replacements);

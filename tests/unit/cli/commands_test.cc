@@ -251,6 +251,26 @@ TEST_F(CommandsTest, ProfileDescribesTheRunningProgram) {
   for (const json& kernel : document.at("kernels")) EXPECT_NE(kernel.at("schedule"), "of another");
 }
 
+TEST_F(CommandsTest, ProfileNamesTheNodesOfEachCall) {
+  package::PackageContents named = contents_;
+  named.programs[0].calls[0].nodes = {{"first", "Add"}};
+  named.programs[0].calls[1].nodes = {{"second", "Mul"}, {"Relu_2", "Relu"}};
+  tests::WriteTinyPackage(File("named.hone"), named);
+  const CommandResult result = Hone("profile {named.hone} --seconds 0 --threads 1 --json 2>/dev/null");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const json document = json::parse(result.output);
+  ASSERT_EQ(document.at("calls").size(), 2u);
+  EXPECT_EQ(document.at("calls")[0].at("nodes"), json::parse(R"([{"name": "first", "operator": "Add"}])"));
+  EXPECT_EQ(document.at("calls")[1].at("nodes").size(), 2u);
+  for (const json& kernel : document.at("kernels")) {
+    const json& symbol = document.at("calls")[1].at("symbol");
+    EXPECT_EQ(kernel.at("nodes").size(), kernel.at("symbol") == symbol ? 2u : 1u);
+  }
+  EXPECT_THAT(Hone("profile {named.hone} --seconds 0 --threads 1").output, HasSubstr(": second, Relu_2\n"));
+  const CommandResult plain = Hone("profile {tiny.hone} --seconds 0 --threads 1 --json 2>/dev/null");
+  EXPECT_EQ(json::parse(plain.output).at("calls")[0].at("nodes"), json::array());
+}
+
 TEST_F(CommandsTest, CheckListsAllProblems) {
   graph::GraphBuilder b;
   b.Input("x", graph::Dims({graph::Dim("batch"), graph::Dim(int64_t{4})})).Node("Foo", {"x"}, {"a"});

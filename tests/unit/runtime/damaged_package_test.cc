@@ -175,7 +175,7 @@ TEST_F(DamagedPackageTest, FilesThatAreNoPackagesAreNamedSo) {
 TEST_F(DamagedPackageTest, AnotherVersionIsNamed) {
   const std::string newer = Changed<FileHeader>(0, [](FileHeader& header) { header.version = 9; });
   EXPECT_EQ(Load(newer), HONE_BAD_PACKAGE);
-  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 5"));
+  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 6"));
 }
 
 // A package without open sizes and defaults is written in format 3, whose manifest has no tables of sizes.
@@ -420,6 +420,13 @@ size_t Walk(const runtime::ProgramView& view, std::span<const uint8_t> constants
     for (const KernelLaunch& launch : view.Kernel(call).main) {
       for (const uint32_t argument : launch.arguments) sum += view.Kernel(call).buffers[argument].shape.size();
     }
+  }
+  for (const package::CallNodeEntry& entry : view.call_nodes) {
+    sum += entry.call + view.Text(view.nodes[entry.node].name).size() + view.Text(view.nodes[entry.node].op).size();
+  }
+  for (const package::ValueEntry& value : view.values) {
+    sum += view.Text(value.name).size() + view.tensors[value.tensor].bytes;
+    for (uint32_t i = 0; i < value.rank; ++i) sum += view.value_axes[value.axes + i];
   }
   for (const uint32_t id : view.inputs) sum += view.tensors[id].bytes;
   for (const uint32_t id : view.outputs) sum += view.tensors[id].bytes;

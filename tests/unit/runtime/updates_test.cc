@@ -82,7 +82,7 @@ TEST(Updates, OfRowsOfAnInputAreAccepted) {
 
 TEST(Updates, NeedTheNewestFormat) {
   PackageProgram program = UpdatingProgram();
-  EXPECT_EQ(package::VersionFor(program), package::kFormatVersion);
+  EXPECT_EQ(package::VersionFor(program), package::kActionsFormatVersion);
   program.updates.clear();
   EXPECT_EQ(package::VersionFor(program), package::kPlainFormatVersion);
   EXPECT_EQ(CheckedProgram(program, package::kPlainFormatVersion), "");
