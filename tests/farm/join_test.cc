@@ -175,7 +175,9 @@ TEST_F(JoinTest, ATokenNeedNotBeOnTheCommandLine) {
   StartTracker();
   const std::string file = folder_ / "token";
   std::ofstream(file) << Token("viewer") << "\n";
-  EXPECT_EQ(Hone({"join", address_, "--token-file", file, "--name", "ann", "--identity", folder_ / "ann"}), 0) << said_;
+  EXPECT_EQ(Hone({"join", address_, "--token-file", file, "--name", "ann", "--identity", folder_ / "ann", "--json"}), 0)
+      << said_;
+  EXPECT_EQ(json::parse(said_), json({{"role", "viewer"}, {"name", "ann"}, {"identity", (folder_ / "ann").string()}}));
   std::ofstream(file) << Token("client") << "\n";
   const std::string join = fmt::format("{} join {} --token-file - --name bob --identity {} < {}", HONE_BINARY, address_,
                                        (folder_ / "bob").string(), file);
