@@ -259,7 +259,6 @@ TEST_F(CommandsTest, ProfileNamesTheNodesOfEachCall) {
   const CommandResult result = Hone("profile {named.hone} --seconds 0 --threads 1 --json 2>/dev/null");
   ASSERT_EQ(result.exit_code, 0) << result.output;
   const json document = json::parse(result.output);
-  ASSERT_EQ(document.at("calls").size(), 2u);
   EXPECT_EQ(document.at("calls")[0].at("nodes"), json::parse(R"([{"name": "first", "operator": "Add"}])"));
   EXPECT_EQ(document.at("calls")[1].at("nodes").size(), 2u);
   for (const json& kernel : document.at("kernels")) {
