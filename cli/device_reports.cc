@@ -20,6 +20,7 @@ struct KernelSum {
   std::string symbol;
   int calls = 0;
   double seconds = 0;  // per run of the model
+  std::string nodes;   // of the ONNX file, of all calls
 };
 
 std::string KernelsToText(const v1::PackageReport& report) {
@@ -30,6 +31,7 @@ std::string KernelsToText(const v1::PackageReport& report) {
     sum.symbol = kernel.symbol();
     ++sum.calls;
     sum.seconds += kernel.median_seconds();
+    for (const std::string& node : kernel.nodes()) sum.nodes += (sum.nodes.empty() ? "" : ", ") + node;
     all += kernel.median_seconds();
   }
   std::vector<KernelSum> sums;
@@ -37,8 +39,8 @@ std::string KernelsToText(const v1::PackageReport& report) {
   std::ranges::stable_sort(sums, [](const KernelSum& a, const KernelSum& b) { return a.seconds > b.seconds; });
   std::string text = fmt::format("{:>10} {:>6} {:>6}  {}\n", "time", "share", "calls", "kernel");
   for (const KernelSum& sum : sums) {
-    text += Row("{:>10} {:>5.1f}% {:>6}  {}", Latency(sum.seconds), all > 0 ? 100 * sum.seconds / all : 0, sum.calls,
-                sum.symbol);
+    text += Row("{:>10} {:>5.1f}% {:>6}  {}{}", Latency(sum.seconds), all > 0 ? 100 * sum.seconds / all : 0, sum.calls,
+                sum.symbol, sum.nodes.empty() ? "" : ": " + sum.nodes);
   }
   return text;
 }

@@ -19,6 +19,7 @@ Json KernelsToJson(const v1::PackageReport& report) {
   Json kernels = Json::array();
   for (const v1::KernelTime& kernel : report.kernels()) {
     kernels.push_back({{"symbol", kernel.symbol()},
+                       {"nodes", kernel.nodes()},
                        {"target", kernel.target()},
                        {"time_ms", kernel.median_seconds() * kMillisecondsPerSecond}});
   }

@@ -200,8 +200,12 @@ class PackageWork {
     };
     HONE_RETURN_IF_ERROR(run::TimeRuns(seconds, profiled).status());
     for (size_t call = 0; call < calls; ++call) {
-      findings_[i].kernels.push_back(
-          {hone_call_symbol(model, call), hone_call_target(model, call), Median(times[call].values())});
+      std::vector<std::string> nodes;
+      for (size_t node = 0; node < hone_call_node_count(model, call); ++node) {
+        nodes.emplace_back(hone_call_node(model, call, node));
+      }
+      findings_[i].kernels.push_back({hone_call_symbol(model, call), hone_call_target(model, call),
+                                      Median(times[call].values()), std::move(nodes)});
     }
     return absl::OkStatus();
   }

@@ -21,6 +21,7 @@ constexpr size_t kNameBytesMax = 200;        // of a package in texts
 constexpr size_t kTextBytesMax = 2000;       // of one text in a report
 constexpr size_t kPassedOverMax = 64;        // programs
 constexpr size_t kKernelCallsMax = 100'000;  // of one program
+constexpr size_t kNodesMax = 100'000;        // of all calls of a package
 constexpr int64_t kMemoryBytesMax = int64_t{1} << 50;
 
 std::string Cut(std::string_view text, size_t bytes = kTextBytesMax) { return Clean(text.substr(0, bytes)); }
@@ -65,9 +66,12 @@ absl::Status CheckRun(const PackageRun& run, const PackageTask& task, double sec
   if (run.kernels.size() > kKernelCallsMax || run.passed_over.size() > kPassedOverMax) {
     return Impossible("number of kernels");
   }
+  size_t nodes = 0;
   for (const KernelRun& kernel : run.kernels) {
     if (!IsBetween(kernel.median_seconds, 0, seconds)) return Impossible("time of a kernel");
+    nodes += kernel.nodes.size();
   }
+  if (nodes > kNodesMax) return Impossible("number of nodes");
   return CheckTimes(run, seconds);
 }
 
@@ -133,6 +137,7 @@ void AddMeasurement(const PackageRun& run, const PackageTask& task, v1::PackageR
     added.set_symbol(Cut(kernel.symbol));
     added.set_target(Cut(kernel.target));
     added.set_median_seconds(kernel.median_seconds);
+    for (const std::string& node : kernel.nodes) added.add_nodes(Cut(node));
   }
   if (task.seconds <= 0) return;
   report.mutable_seconds()->Clear();

@@ -21,7 +21,7 @@ void Fields(auto& ends, Like<PackageTask> auto& t) {
            t.allows_onnx_runtime);
 }
 
-void Fields(auto& ends, Like<KernelRun> auto& k) { ends.All(k.symbol, k.target, k.median_seconds); }
+void Fields(auto& ends, Like<KernelRun> auto& k) { ends.All(k.symbol, k.target, k.median_seconds, k.nodes); }
 
 void Fields(auto& ends, Like<PackageRun> auto& r) {
   ends.All(r.target, r.threads, r.load_seconds, r.first_run_seconds, r.seconds, r.runs, r.peak_memory_bytes, r.kernels,

@@ -52,6 +52,7 @@ absl::StatusOr<PackageTask> UnpackPackageTask(std::string_view bytes);
 struct KernelRun {
   std::string symbol, target;
   double median_seconds = 0;
+  std::vector<std::string> nodes;
 };
 
 struct MinuteOfRuns {

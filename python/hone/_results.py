@@ -240,10 +240,12 @@ class KernelTime:
 class RunKernel:
     """One kernel call of a run on a device.
 
-    symbol: the name of the kernel. target: of the unit that runs it. time_ms: the median, in milliseconds.
+    symbol: the name of the kernel. nodes: those of the ONNX file that it computes, by name. target: of the unit that runs
+    it. time_ms: the median, in milliseconds.
     """
 
     symbol: str
+    nodes: list[str]
     target: str
     time_ms: float
     json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
@@ -281,7 +283,7 @@ def device_runs(document: dict[str, Any]) -> Table[DeviceRun]:
     rows: list[DeviceRun] = []
     for run in document["runs"]:
         for package in run["packages"]:
-            kernels = Table([made(RunKernel, one) for one in package["kernels"]], ["symbol", "target", "time_ms"])
+            kernels = Table([made(RunKernel, one) for one in package["kernels"]], ["symbol", "nodes", "time_ms"])
             rows.append(made(DeviceRun, {**package, "device": run["device"], "package": package["name"], "job": run["job"],
                                          "kernels": kernels}))
     return Table(rows, ["device", "package", "median_ms", "p90_ms", "p99_ms", "first_run_ms", "peak_memory_bytes", "runs"])
