@@ -103,7 +103,7 @@ void DeviceRunOptions::AddTo(CLI::App* command) {
           ->check(NotEmpty)
           ->expected(1)
           ->take_all();
-  tracker.AddTo(command, TrackerOptions::Need::kOptional);
+  tracker.AddTo(command, TrackerOptions::Need::kRequired);
   command->get_option("--tracker")->needs(device);
 }
 

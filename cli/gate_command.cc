@@ -27,6 +27,7 @@
 #include "pki/certificates.h"
 #include "pki/identity_folder.h"
 #include "pki/signature.h"
+#include "transport/farm_identity.h"
 
 namespace hone::cli {
 namespace {
@@ -40,6 +41,7 @@ struct GateOptions {
   DeviceRunOptions device;
   std::string baseline, evidence, check, authority;
   double slower_than = 3;  // percent
+  bool has_limit = false;  // whether slower_than was given
 };
 
 absl::StatusOr<GateSide> SideOf(const std::string& path) {
@@ -94,7 +96,12 @@ absl::StatusOr<std::string> Evidence(const GateOptions& options, const GateResul
   const absl::StatusOr<std::string> identity = pki::ReadFile(pki::FilesIn(folder).identity);
   if (identity.ok()) {
     HONE_ASSIGN_OR_RETURN(document["signature"], pki::SignText(statement, *identity));
-    document["certificate"] = identity->substr(identity->find("-----BEGIN CERTIFICATE-----"));
+    const size_t certificate = identity->find("-----BEGIN CERTIFICATE-----");
+    if (certificate == std::string::npos) {
+      return absl::InvalidArgumentError(
+          fmt::format("{} has no certificate; join the farm again: hone join", folder.string()));
+    }
+    document["certificate"] = identity->substr(certificate);
   } else if (!absl::IsNotFound(identity.status())) {
     return identity.status();
   } else {
@@ -132,6 +139,33 @@ absl::Status Gate(GateOptions& options) {
                                  options.slower_than));
 }
 
+// The name of the member whose certificate it is. kPermissionDenied: the certificate does not let a person use the
+// farm, or did not hold at `time`. A certificate that was revoked since is not told from others.
+absl::StatusOr<std::string> SignerOf(const std::string& certificate, absl::Time time) {
+  HONE_ASSIGN_OR_RETURN(const pki::CertificateFacts facts, pki::ReadCertificate(certificate));
+  HONE_ASSIGN_OR_RETURN(const FarmIdentity identity, IdentityFromUris(facts.uris));
+  if (identity.role != Role::kClient && identity.role != Role::kAdmin) {
+    return absl::PermissionDeniedError(
+        fmt::format("the evidence is signed by {} '{}', who runs no gates", Name(identity.role), identity.name));
+  }
+  if (facts.from <= time && time <= facts.until) return fmt::format("{} '{}'", Name(identity.role), identity.name);
+  return absl::PermissionDeniedError(
+      fmt::format("the certificate of '{}' was not valid at the time of the gate", identity.name));
+}
+
+// kFailedPrecondition: the evidence is about other packages than those given.
+absl::Status CheckPackages(const GateOptions& options, const GateResult& result) {
+  for (const auto& [path, side] :
+       {std::pair(&options.runs.package, &result.package), std::pair(&options.baseline, &result.baseline)}) {
+    if (path->empty()) continue;
+    HONE_ASSIGN_OR_RETURN(const GateSide given, SideOf(*path));
+    if (given.digest == side->digest) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("{} is not the package of the evidence, {} with digest {}", *path, side->name, side->digest));
+  }
+  return absl::OkStatus();
+}
+
 // Checks the evidence of an earlier gate, and has the exit code of that gate.
 absl::Status CheckEvidence(const GateOptions& options) {
   const absl::StatusOr<std::string> text = ReadWholeFile(options.check);
@@ -143,7 +177,8 @@ absl::Status CheckEvidence(const GateOptions& options) {
                : std::string();
   };
   if (field("format") != kEvidenceFormat) return absl::DataLossError(options.check + " is no evidence of hone gate");
-  HONE_ASSIGN_OR_RETURN(const GateResult result, ReadStatement(field("statement")));
+  HONE_ASSIGN_OR_RETURN(GateResult result, ReadStatement(field("statement")));
+  if (options.has_limit) result.slower_than = options.slower_than / 100;
   const std::string certificate = field("certificate");
   HONE_RETURN_IF_ERROR(
       Annotate(pki::CheckSignature(field("statement"), field("signature"), certificate), options.check));
@@ -152,6 +187,9 @@ absl::Status CheckEvidence(const GateOptions& options) {
     return absl::PermissionDeniedError(
         fmt::format("{}: who signed it is no member of the farm of {}", options.check, options.authority));
   }
+  HONE_ASSIGN_OR_RETURN(const std::string signer, SignerOf(certificate, result.time));
+  HONE_RETURN_IF_ERROR(CheckPackages(options, result));
+  PrintMessage(fmt::format("the device and the times are the statement of {}\n", signer));
   HONE_RETURN_IF_ERROR(options.runs.json ? PrintJson(GateToJson(result)) : PrintText(GateToText(result)));
   if (!result.IsSlower()) return absl::OkStatus();
   return SlowerError(fmt::format("{} was slower than {} by more than {}%", result.package.name, result.baseline.name,
@@ -166,28 +204,29 @@ void AddGateCommand(CLI::App& app, absl::Status* result) {
   options->runs.seconds = 10;
   options->runs.AddTo(command);
   options->device.AddTo(command);
-  CLI::Option* package = command->get_option("PACKAGE")->required(false);
+  command->get_option("PACKAGE")->required(false);
   command->add_option("--baseline", options->baseline, "the package to compare with; both run in turns")
       ->check(NotEmpty);
-  command
-      ->add_option("--slower-than", options->slower_than,
-                   "the limit in percent: exit code 4 if it is sure (99%) that the package is slower by more")
-      ->transform(CLI::Validator(WithoutPercentSign, "", "percent"))
-      ->check(CLI::Range(0.0, 1000.0))
-      ->check(NoNan)
-      ->capture_default_str();
+  CLI::Option* limit =
+      command
+          ->add_option("--slower-than", options->slower_than,
+                       "the limit in percent: exit code 4 if it is sure (99%) that the package is slower by more")
+          ->transform(CLI::Validator(WithoutPercentSign, "", "percent"))
+          ->check(CLI::Range(0.0, 1000.0))
+          ->check(NoNan)
+          ->capture_default_str();
   command->add_option("--evidence", options->evidence, "write all times and the verdict to this file, signed")
       ->check(NotEmpty)
       ->check(NotDash);
-  CLI::Option* check = command->add_option("--check", options->check, "check the evidence in this file instead")
-                           ->check(NotEmpty)
-                           ->excludes(package);
+  CLI::Option* check =
+      command->add_option("--check", options->check, "check the evidence in this file instead")->check(NotEmpty);
   CLI::Option* authority =
       command->add_option("--authority", options->authority, "with --check: the certificate of the farm's authority")
           ->check(NotEmpty)
           ->needs(check);
   check->needs(authority);
-  command->callback([options, result] {
+  command->callback([options, limit, result] {
+    options->has_limit = limit->count() > 0;
     if (!options->check.empty()) {
       *result = CheckEvidence(*options);
     } else if (options->runs.package.empty()) {

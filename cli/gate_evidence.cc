@@ -53,7 +53,7 @@ std::string GateToText(const GateResult& result) {
              result.package.name, Percent(result.ratio.ratio), result.baseline.name, Percent(result.ratio.low),
              Percent(result.ratio.high), result.ratio.pairs, Latency(Median(result.package.seconds)),
              Latency(Median(result.baseline.seconds)),
-             result.IsSlower() ? fmt::format("; the limit is {}", Percent(1 + result.slower_than)) : "");
+             fmt::format("; the limit is {}", Percent(1 + result.slower_than)));
 }
 
 std::string MakeStatement(const GateResult& result) {

@@ -172,7 +172,9 @@ class DeviceWithLauncher {
       if (!batch.has_run()) return launcher_.Run(batch, stop);
       const RunWithFiles run = [this](const v1::Batch& run, const std::vector<int>& files,
                                       const std::stop_token& stop) { return launcher_.RunWithFiles(run, files, stop); };
-      return RunPackages(batch, access, run, stop);
+      v1::Batch own = batch;  // without a number of threads it gets all of the device's
+      if (own.run().threads() == 0) own.set_threads(state_.threads());
+      return RunPackages(own, access, run, stop);
     };
     served.check.run = [this] { return CheckAgain(); };
     if (golden_.has_value()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of which some chunks are there, open for writing at its final size. Only for FileStore.
 //
-// Not thread-safe but for state(): FileStore holds `mutex` while it uses one, and its own lock never before that.
+// Only state() is thread-safe. FileStore holds `mutex` during every other call. Lock order: `mutex` before FileStore's own
+// lock.
 #ifndef HONE_FILES_PARTIAL_FILE_H_
 #define HONE_FILES_PARTIAL_FILE_H_
 

@@ -266,11 +266,13 @@ SizeBounds BoundsOfSum(const SizeSum& sum) {
   return result;
 }
 
-SizeBounds Both(SizeBounds a, SizeBounds b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
+// The values that lie within a and within b.
+SizeBounds Intersection(SizeBounds a, SizeBounds b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
 
 // The bounds of a sum of products in which no factor occurs twice in one product: such a sum is least and greatest at
 // corners of the box of its factors. (n - 1) * (m - 1) is n * m - n - m + 1, whose terms alone do not tell that it is
-// at least 0. Unbounded for other sums, and for many factors.
+// at least 0. No bounds if a factor occurs twice in
+// a product, or if the sum has more than kFactorsMax different factors.
 SizeBounds BoundsAtCorners(const SizeSum& sum) {
   constexpr size_t kFactorsMax = 6;
   std::map<std::string, SizeBounds> factors;
@@ -320,7 +322,7 @@ SizeBounds BoundsOfFactored(const SizeSum& sum) {
       }
     }
     if (found < sum.terms.size() || rest.terms.empty()) continue;
-    return BoundsOfProduct(common->bounds, Both(BoundsOfSum(rest), BoundsAtCorners(rest)));
+    return BoundsOfProduct(common->bounds, Intersection(BoundsOfSum(rest), BoundsAtCorners(rest)));
   }
   return {kSmallest, kLargest};
 }
@@ -330,7 +332,7 @@ SizeBounds NarrowBoundsOf(const SizeSum& sum) {
   const SizeBounds bounds = BoundsOfSum(sum);
   const bool has_product = std::ranges::any_of(sum.terms, [](const Term& term) { return term.factors.size() > 1; });
   if (sum.terms.size() < 2 && (sum.terms.empty() || sum.constant == 0)) return bounds;
-  return has_product ? Both(bounds, Both(BoundsAtCorners(sum), BoundsOfFactored(sum))) : bounds;
+  return has_product ? Intersection(bounds, Intersection(BoundsAtCorners(sum), BoundsOfFactored(sum))) : bounds;
 }
 
 }  // namespace

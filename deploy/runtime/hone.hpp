@@ -31,38 +31,6 @@
 
 namespace hone {
 
-// Names an input or output: by its name in the model, or by its index, from 0.
-class PortKey {
- public:
-  PortKey(const char* name) : name_(name) {}                       // NOLINT: converts
-  PortKey(std::string_view name) : name_(name) {}                  // NOLINT: converts
-  PortKey(const std::string& name) : name_(name) {}                // NOLINT: converts
-  PortKey(std::size_t index) : index_(index) {}                    // NOLINT: converts
-  PortKey(int index) : index_(static_cast<std::size_t>(index)) {}  // NOLINT: converts, so that 0 is no null pointer
-
-  bool is_name() const noexcept { return name_.data() != nullptr; }
-  std::string_view name() const noexcept { return name_; }
-  std::size_t index() const noexcept { return index_; }
-
- private:
-  std::string_view name_ = {};
-  std::size_t index_ = 0;
-};
-
-// The description of an input or output. The name and the shape, which has the current extents, belong to the session.
-struct Port {
-  std::string_view name;
-  DLDataType dtype;
-  Span<const std::int64_t> shape;
-  std::uint64_t bytes;
-};
-
-// A kernel call of a profiled run: its kernel, and the target of the unit that computes it; both belong to the session.
-struct CallTime {
-  std::string_view kernel, target;
-  double seconds;
-};
-
 struct LoadOptions {
   int threads = 0;                  // how many compute; 0: one for each core of the fastest kind
   bool trust_constants = false;     // skips the checksum over the weights
@@ -154,7 +122,10 @@ class Session {
     if (status != HONE_OK) return FailureOf(status);
     std::vector<CallTime> times;
     for (std::size_t i = 0; i < nanoseconds.size(); ++i) {
-      times.push_back({hone_call_symbol(model_, i), hone_call_target(model_, i), 1e-9 * double(nanoseconds[i])});
+      times.push_back({hone_call_symbol(model_, i), hone_call_target(model_, i), 1e-9 * double(nanoseconds[i]), {}});
+      for (std::size_t node = 0; node < hone_call_node_count(model_, i); ++node) {
+        times.back().nodes.emplace_back(hone_call_node(model_, i, node));
+      }
     }
     return times;
   }

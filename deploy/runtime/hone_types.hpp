@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of hone.hpp return: results and errors, views of elements, and types of elements. For C++17 and
-// later. Not the runtime itself: programs include hone.hpp. Start at Result and Span.
+// What the functions of hone.hpp take and return: results and errors, views of elements, types of elements, and
+// descriptions of ports and calls. For C++17 and later. Not the runtime itself: programs include hone.hpp. Start at
+// Result and Span.
 #ifndef HONE_DEPLOY_RUNTIME_HONE_TYPES_HPP_
 #define HONE_DEPLOY_RUNTIME_HONE_TYPES_HPP_
 
@@ -9,9 +10,11 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "hone.h"
 
@@ -122,6 +125,40 @@ constexpr DLDataType ElementType() {
   else
     return {kDLFloat, kBits, 1};
 }
+
+// Names an input or output: by its name in the model, or by its index, from 0.
+class PortKey {
+ public:
+  PortKey(const char* name) : name_(name) {}                       // NOLINT: converts
+  PortKey(std::string_view name) : name_(name) {}                  // NOLINT: converts
+  PortKey(const std::string& name) : name_(name) {}                // NOLINT: converts
+  PortKey(std::size_t index) : index_(index) {}                    // NOLINT: converts
+  PortKey(int index) : index_(static_cast<std::size_t>(index)) {}  // NOLINT: converts, so that 0 is no null pointer
+
+  bool is_name() const noexcept { return name_.data() != nullptr; }
+  std::string_view name() const noexcept { return name_; }
+  std::size_t index() const noexcept { return index_; }
+
+ private:
+  std::string_view name_ = {};
+  std::size_t index_ = 0;
+};
+
+// The description of an input or output. The name and the shape, which has the current extents, belong to the session.
+struct Port {
+  std::string_view name;
+  DLDataType dtype;
+  Span<const std::int64_t> shape;
+  std::uint64_t bytes;
+};
+
+// A kernel call of a profiled run: its kernel, the target of the unit that computes it, and the nodes of the ONNX file
+// that it computes. The texts belong to the session.
+struct CallTime {
+  std::string_view kernel, target;
+  double seconds;
+  std::vector<std::string_view> nodes;
+};
 
 }  // namespace hone
 

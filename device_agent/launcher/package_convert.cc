@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/run_limits.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "device_agent/launcher/child_blame.h"
@@ -81,8 +82,8 @@ absl::StatusOr<PackageTask> ToPackageTask(const v1::Batch& batch, size_t files) 
   const v1::RunTask& run = batch.run();
   const int threads = run.threads() != 0 ? run.threads() : batch.threads();
   const auto count = static_cast<size_t>(run.packages_size());
-  if (count == 0 || count > kPackagesMax) {
-    return absl::InvalidArgumentError(fmt::format("a run has 1 to {} packages, not {}", kPackagesMax, count));
+  if (count == 0 || count > kRunPackagesMax) {
+    return absl::InvalidArgumentError(fmt::format("a run has 1 to {} packages, not {}", kRunPackagesMax, count));
   }
   if (files != count + (run.has_inputs() ? 1 : 0)) {
     return absl::InvalidArgumentError(

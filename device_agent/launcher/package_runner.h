@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/memory_file.h"
+#include "base/run_limits.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/sandbox/system_calls.h"
 #include "hone/v1/measure.pb.h"
@@ -26,11 +27,11 @@ struct PackageVisit {
 class PackageRunner {
  public:
   struct Options {
-    int64_t memory_limit = 0;                   // bytes of address space of one child; 0: no limit
-    CallFilter filter = CallFilter::kListener;  // as for VisitRunner
-    std::vector<int> cpus;                      // for this process and its children; empty: any
-    double load_seconds = 300;                  // for one package, and for its inputs
-    double run_seconds = 120;                   // for one run of one package
+    int64_t memory_limit = 0;                      // bytes of address space of one child; 0: no limit
+    CallFilter filter = CallFilter::kListener;     // as for VisitRunner
+    std::vector<int> cpus;                         // for this process and its children; empty: any
+    double load_seconds = kPackageLoadSecondsMax;  // for one package, and for its inputs
+    double run_seconds = kPackageRunSecondsMax;    // for one run of one package
   };
   // `device` must outlive the runner.
   PackageRunner(const Device& device, Options options) : device_(device), options_(std::move(options)) {}

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/run_limits.h"
 #include "base/status.h"
 #include "device_agent/visit/packing.h"
 
@@ -87,7 +88,7 @@ bool ReportMemory::Store(const PackageFindings& findings) {
 uint64_t ReportMemory::steps() const { return header().steps.load(std::memory_order_relaxed); }
 
 size_t ReportMemory::package() const {
-  return static_cast<size_t>(std::min<uint64_t>(header().package.load(std::memory_order_relaxed), kPackagesMax));
+  return static_cast<size_t>(std::min<uint64_t>(header().package.load(std::memory_order_relaxed), kRunPackagesMax));
 }
 
 absl::StatusOr<PackageFindings> ReportMemory::findings() const {

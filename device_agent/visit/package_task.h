@@ -19,7 +19,6 @@
 
 namespace hone::agent {
 
-inline constexpr size_t kPackagesMax = 8;            // of one run
 inline constexpr size_t kRunSecondsMax = 20000;      // values of one package that a report has (PackageReport.seconds)
 inline constexpr int64_t kOutputBytesMax = 1 << 30;  // of one package's file of outputs
 inline constexpr double kMinuteCurveSeconds = 120;   // of a measurement that has a curve per minute

@@ -171,24 +171,23 @@ def check(model: ModelLike, *, example_inputs: Any = None, shapes: Shapes | None
     return Check(document["model"], document["fine"], document["nodes"], problems, tuple(document["warnings"]), document)
 
 
-def run(package: PathLike, inputs: Mapping[str, Any], *, devices: Names = (), tracker: str | None = None, threads: int = 0,
+def run(package: PathLike, inputs: Mapping[str, Any], *, device: str | None = None, tracker: str | None = None, threads: int = 0,
         program: PathLike | None = None) -> dict[str, np.ndarray[Any, Any]]:
     """Runs a package once and returns its outputs by name.
 
-    package: a Package, or the path of one. inputs: arrays by name, as for `hone.Session`. Without `devices` it runs in this
-    process; for many runs use `hone.Session`. devices, tracker: a device of a farm runs it, through the command
-    ``hone run``; HONE_TRACKER names the farm if `tracker` does not. threads: that compute; 0: one for each core of the
-    fastest kind. program: as in `compile`.
-    Raises the errors of `hone.Session`, and with `devices` CommandError.
+    package: a Package, or the path of one. inputs: arrays by name, as for `hone.Session`. device: of a farm, which runs it;
+    without one it runs in this process, and for many runs `hone.Session` is faster. tracker: of the farm, as in `gate`.
+    threads: that compute; 0: one for each core of the fastest kind. program: as in `compile`.
+    Raises the errors of `hone.Session`, and with `device` CommandError.
     """
-    if not devices and tracker is None:
+    if device is None:
         with Session(package, threads=threads) as session:
             return session(inputs)
     with tempfile.TemporaryDirectory(prefix="hone-") as folder:
         given, written = f"{folder}/inputs.npz", f"{folder}/outputs.npz"
         np.savez(given, **{name: np.asarray(value) for name, value in inputs.items()})
         words = ["run", absolute(package), "--input", given, "--output", written]
-        call([*words, *place((), devices, tracker, threads or None)], program=program)
+        call([*words, *place((), device or (), tracker, threads or None)], program=program)
         with np.load(written) as outputs:
             return dict(outputs)
 
@@ -225,7 +224,7 @@ def bench(package: PathLike, *, inputs: Mapping[str, Any] | None = None, shapes:
 def measure(package: PathLike, devices: Names, *, tracker: str | None = None, inputs: Mapping[str, Any] | None = None,
             shapes: Shapes | None = None, threads: int = 0, seconds: float | str | None = None, kernels: bool = False,
             progress: ProgressOption = True, program: PathLike | None = None) -> Table[DeviceRun]:
-    """Times whole runs of a package on devices of a farm, one after the other measurement there.
+    """Times whole runs of a package on devices of a farm. Each device waits until its earlier measurements are done.
 
         hone.measure("net.hone", ["rpi4", "jetson"]).to_pandas()
 
@@ -246,7 +245,8 @@ def gate(package: PathLike, baseline: PathLike, *, slower_than: float = 0.03, de
         assert hone.gate("new.hone", "released.hone", device="rpi4"), "slower than the release"
 
     package: a Package, or the path of one; baseline: another one, to compare with. slower_than: the limit, as a fraction.
-    device, tracker: as in `measure`. evidence: a file for all times and the verdict, signed. seconds: how long to measure
+    device, tracker: as in `measure`. evidence: the file to write with all times and
+    the verdict, signed if you have joined a farm. seconds: how long to measure
     each package (10). Other parameters and errors are those of `bench`.
     """
     words = ["--baseline", absolute(baseline), "--slower-than", repr(slower_than * 100), *place((), device or (), tracker)]

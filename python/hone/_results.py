@@ -221,12 +221,13 @@ class Bench:
 class KernelTime:
     """All calls of one kernel in a run.
 
-    operator: its name. calls: how many. time_ms: their sum, in milliseconds. share: of the run's time, 0 to 1. gflops,
+    operator: its name. nodes: those of the ONNX file that it computes, by name. calls: how many. time_ms: their sum, in milliseconds. share: of the run's time, 0 to 1. gflops,
     roofline_share: the speed, and the lower bound of its time as a part of its time, 0 to 1; None for a kernel with open
     sizes. schedule: as text.
     """
 
     operator: str
+    nodes: list[str]
     calls: int
     time_ms: float
     share: float

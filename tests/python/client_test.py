@@ -164,7 +164,7 @@ words = sys.argv[1:]
 assert words[0] == "run" and words[words.index("--device") + 1] == "rpi4" and words[words.index("--tracker") + 1] == "t:1", words
 x = numpy.load(words[words.index("--input") + 1])["x"]
 numpy.savez(words[words.index("--output") + 1], y=x + 1)''')
-        outputs = hone.run(self.package, {"x": X}, devices="rpi4", tracker="t:1", program=program)
+        outputs = hone.run(self.package, {"x": X}, device="rpi4", tracker="t:1", program=program)
         np.testing.assert_array_equal(outputs["y"], X + 1)
 
     def test_checking(self):
@@ -423,7 +423,7 @@ class FarmTest(unittest.TestCase):
         farm = self.farm
         package = hone.compile(MODEL, FOLDER / "run.hone", shapes=SHAPES, threads=1, progress=False)
         device = hone.devices(tracker=farm.tracker)[0].name
-        outputs = hone.run(package, {"x": X}, devices=device, tracker=farm.tracker)
+        outputs = hone.run(package, {"x": X}, device=device, tracker=farm.tracker)
         np.testing.assert_array_equal(outputs["y"], hone.run(package, {"x": X})["y"])
         runs = hone.measure(package, [device, device], tracker=farm.tracker, inputs={"x": X}, seconds=0.05, kernels=True)
         self.assertEqual([(run.device, run.package) for run in runs], [(device, "run.hone")] * 2)

@@ -328,7 +328,7 @@ std::string BatchQueue::IncompleteReason(const Lease& lease, const v1::BatchResu
   if (result.outcomes_size() > static_cast<int>(candidates.size())) {
     return fmt::format("answered with {} outcomes of {} candidates", result.outcomes_size(), candidates.size());
   }
-  if (entry.batch->has_run() && result.has_run()) return "";
+  if (entry.batch->has_run() && result.has_run()) return ReportProblem(entry.batch->run(), result.run());
   const std::map<std::string, const v1::Outcome*> by_id = ById(result);
   for (const int index : candidates) {
     const std::string& id = entry.batch->candidates(index).id();
@@ -499,7 +499,8 @@ std::vector<std::string> BatchQueue::Expire(absl::Time now, const Served& served
       return lease != nullptr && lease->answered;
     };
     if (std::any_of(entry.pieces.begin(), entry.pieces.end(), answered)) continue;
-    if (now - entry.submitted - entry.queue_time > options_.total_limit) {
+    const absl::Duration longer = entry.batch->has_run() ? RunTimeMax(entry.batch->run()) : absl::ZeroDuration();
+    if (now - entry.submitted - entry.queue_time > options_.total_limit + longer) {
       FailBatch(id, entry,
                 fmt::format("not measured within {} of its submission", absl::FormatDuration(options_.total_limit)));
       continue;

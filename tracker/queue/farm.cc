@@ -313,8 +313,12 @@ void Farm::ReturnLeases(Agent& agent, const v1::SynchronizeRequest& request, abs
   for (auto& [id, device] : agent.devices) {
     const auto is_leased = [&](const v1::LeaseReference& running) { return running.lease_id() == device.lease_id; };
     if (std::any_of(request.running().begin(), request.running().end(), is_leased)) continue;
-    batches_.Return(std::exchange(device.lease_id, ""), now);
+    const std::string lease_id = std::exchange(device.lease_id, "");
+    const std::string job_id = JobOfLease(lease_id);
+    batches_.Return(lease_id, now);
+    if (!job_id.empty() && jobs_.Find(job_id)->spec().has_run()) jobs_.ReturnRun(job_id, now);
   }
+  DropReleasedJobs();
 }
 
 void Farm::CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response) {

@@ -5,6 +5,7 @@
 #ifndef HONE_TRACKER_QUEUE_RUN_TASK_H_
 #define HONE_TRACKER_QUEUE_RUN_TASK_H_
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -20,6 +21,10 @@ inline constexpr std::string_view kRunCandidate = "run";
 
 // kInvalidArgument: a field is missing or out of range; the text names it.
 absl::Status CheckRunTask(const v1::RunTask& task);
+
+// Why the report does not answer the task; "" if it does. Agents are not trusted: other code relies on what this
+// checks.
+std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report);
 
 // The batch of a job with a run: for the devices that the job asks for.
 v1::Batch RunBatch(const v1::JobSpec& spec);

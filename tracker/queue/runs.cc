@@ -8,12 +8,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/digest.h"
+#include "base/run_limits.h"
 #include "base/status.h"
 #include "proto/convert.h"
 #include "tracker/queue/farm.h"
@@ -25,14 +27,17 @@
 namespace hone::tracker {
 namespace {
 
-constexpr int kPackagesMax = 8;
 constexpr int kShapesMax = 256;
+constexpr size_t kShapesBytesMax = 64 << 10;  // of all shapes together
+constexpr size_t kReportBytesMax = 16 << 20;
+constexpr int64_t kFileBytesMax = int64_t{64} << 30;
 constexpr size_t kTextBytesMax = 4096;       // of a name or a shape
 constexpr double kSecondsMax = 24.0 * 3600;  // of measurement
 constexpr int kThreadsMax = 4096;            // as HONE_MAX_THREADS
 constexpr int64_t kInputBytesMax = int64_t{1} << 30;
 constexpr double kLineBytesPerSecond = 1e6;  // of the slowest line to a device that is expected
-constexpr double kPackageSecondsMax = 300;   // to load a package and run it for the first time
+// A package is loaded and run once alone, and loaded and run again to be measured.
+constexpr double kPackageSecondsMax = 2 * (kPackageLoadSecondsMax + kPackageRunSecondsMax);
 
 absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
   if (!IsSha256Hex(file.digest())) {
@@ -44,16 +49,17 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
     return absl::InvalidArgumentError(
         fmt::format("the name of the run's {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
   }
-  if (file.bytes() >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("the run's {} has {} bytes", what, file.bytes()));
+  if (file.bytes() >= 0 && file.bytes() <= kFileBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("the run's {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
 }
 
 }  // namespace
 
 absl::Status CheckRunTask(const v1::RunTask& task) {
-  if (task.packages().empty() || task.packages_size() > kPackagesMax) {
+  if (task.packages().empty() || task.packages_size() > static_cast<int>(kRunPackagesMax)) {
     return absl::InvalidArgumentError(
-        fmt::format("the run has {} packages; give 1 to {}", task.packages_size(), kPackagesMax));
+        fmt::format("the run has {} packages; give 1 to {}", task.packages_size(), kRunPackagesMax));
   }
   for (const v1::FileName& package : task.packages()) HONE_RETURN_IF_ERROR(CheckFile(package, "package"));
   if (task.has_inputs()) {
@@ -67,11 +73,17 @@ absl::Status CheckRunTask(const v1::RunTask& task) {
     return absl::InvalidArgumentError(
         fmt::format("the run has {} shapes; the limit is {}", task.shapes_size(), kShapesMax));
   }
+  size_t shape_bytes = 0;
   for (const std::string& shape : task.shapes()) {
+    shape_bytes += shape.size();
     if (shape.size() > kTextBytesMax) {
       return absl::InvalidArgumentError(
           fmt::format("a shape of the run has {} bytes; the limit is {}", shape.size(), kTextBytesMax));
     }
+  }
+  if (shape_bytes > kShapesBytesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the shapes of the run have {} bytes; the limit is {}", shape_bytes, kShapesBytesMax));
   }
   if (task.threads() < 0 || task.threads() > kThreadsMax) {
     return absl::InvalidArgumentError(
@@ -80,6 +92,22 @@ absl::Status CheckRunTask(const v1::RunTask& task) {
   if (task.seconds() >= 0 && task.seconds() <= kSecondsMax) return absl::OkStatus();  // false for NaN
   return absl::InvalidArgumentError(
       fmt::format("the run asks for {} seconds of measurement; give 0 to {}", task.seconds(), kSecondsMax));
+}
+
+std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report) {
+  if (report.packages_size() != task.packages_size()) {
+    return fmt::format("reported {} packages of {}", report.packages_size(), task.packages_size());
+  }
+  if (report.ByteSizeLong() > kReportBytesMax) return "sent a report that is too large";
+  const auto is_time = [](double seconds) { return seconds >= 0 && std::isfinite(seconds); };
+  for (const v1::PackageReport& package : report.packages()) {
+    const bool times =
+        std::ranges::all_of(package.seconds(), [&](double seconds) { return is_time(seconds) && seconds > 0; });
+    if (!times || !is_time(package.load_seconds()) || !is_time(package.first_run_seconds())) {
+      return "reported a time that is none";
+    }
+  }
+  return "";
 }
 
 v1::Batch RunBatch(const v1::JobSpec& spec) {
@@ -99,7 +127,7 @@ absl::Duration RunTimeMax(const v1::RunTask& task) {
   double bytes = static_cast<double>(task.inputs().bytes());
   for (const v1::FileName& package : task.packages()) bytes += static_cast<double>(package.bytes());
   const double packages = task.packages_size();
-  return absl::Seconds(bytes / kLineBytesPerSecond + packages * (kPackageSecondsMax + 1.5 * task.seconds()));
+  return absl::Seconds(bytes / kLineBytesPerSecond + packages * (kPackageSecondsMax + 2 * task.seconds()));
 }
 
 void JobQueue::StartRun(const std::string& job_id, absl::Time now) {
@@ -118,6 +146,11 @@ void JobQueue::LoseRun(const std::string& job_id, const std::string& why, absl::
   entry.job.set_error(TruncateUtf8(
       fmt::format("devices were lost {} times while they ran it; the last time: {}", entry.job.fruitless(), why)));
   SetState(entry, v1::JOB_STATE_FAILED, now);
+}
+
+void JobQueue::ReturnRun(const std::string& job_id, absl::Time now) {
+  Entry& entry = jobs_.at(job_id);
+  if (entry.job.state() == v1::JOB_STATE_RUNNING) ReturnJob(entry, now);
 }
 
 void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, absl::Time now) {
@@ -144,8 +177,8 @@ void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
   if (!absence.empty()) {
     batches_.DropJob(job.id());
   } else {
-    const auto queued =
-        batches_.Submit({job.id(), job.spec().submitted_by(), ""}, std::string(kRunCandidate), batch, now);
+    const auto queued = batches_.Submit({job.id(), job.spec().submitted_by(), "runs of " + job.spec().submitted_by()},
+                                        std::string(kRunCandidate), batch, now);
     if (!queued.ok()) absence = std::string(queued.status().message());
   }
   jobs_.SetBlocked(job.id(), absence, now);

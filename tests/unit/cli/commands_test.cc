@@ -634,21 +634,6 @@ TEST_F(CommandsTest, CtrlCEndsTheStartOfAFarm) {
   EXPECT_THAT(result.output, HasSubstr("ended before the tracker had started"));
 }
 
-TEST_F(CommandsTest, CertificatesAreMadeForScripts) {
-  const CommandResult farm = Hone("pki init --dir {pki} --tracker farm.lab:9190 --host 10.0.0.1 --json");
-  ASSERT_EQ(farm.exit_code, 0) << farm.output;
-  EXPECT_EQ(nlohmann::json::parse(farm.output), nlohmann::json({{"dir", File("pki")},
-                                                                {"tracker", "farm.lab:9190"},
-                                                                {"hosts", {"farm.lab", "10.0.0.1"}},
-                                                                {"admin", "admin"},
-                                                                {"identity", File("pki/admin")}}));
-  const CommandResult issued =
-      Hone("pki issue --dir {pki} --role client --name ann --identity {ann} --tracker farm.lab:9190 --json");
-  ASSERT_EQ(issued.exit_code, 0) << issued.output;
-  EXPECT_EQ(nlohmann::json::parse(issued.output),
-            nlohmann::json({{"role", "client"}, {"name", "ann"}, {"identity", File("ann")}}));
-}
-
 TEST_F(CommandsTest, PruneReportsRowsWhenFileKeepsItsSize) {
   {
     const auto store = storage::OpenRecords(File("large.db"), records::OpenMode::kReadWrite);
@@ -715,15 +700,6 @@ TEST_F(CommandsTest, ExternalDataIsNotWrittenOver) {
 TEST_F(CommandsTest, AnEmptyLockFileIsCalledEmpty) {
   EXPECT_THAT(Hone("compile {no.onnx} -o {o.hone} --locked /dev/null").output,
               HasSubstr("cannot read lock file /dev/null: it is empty"));
-}
-
-TEST_F(CommandsTest, ATrackerOnASocketHasNoIdentities) {
-  for (const char* command :
-       {"audit", "identity list", "identity revoke x", "token list", "token create --role agent"}) {
-    const CommandResult result = Hone(std::string(command) + " --tracker unix:{no.socket}");
-    EXPECT_EQ(result.exit_code, 2) << command;
-    EXPECT_THAT(result.output, HasSubstr("has no identities, tokens or audit")) << command;
-  }
 }
 
 TEST_F(CommandsTest, HelpAndVersionSucceed) {
