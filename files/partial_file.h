@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of which some chunks are there, open for writing at its final size. Only for FileStore.
 //
-// Only state() is thread-safe. FileStore holds `mutex` during every other call. Lock order: `mutex` before FileStore's own
-// lock.
+// Only state() is thread-safe. FileStore holds `mutex` during every other call. Lock order: `mutex` before FileStore's
+// own lock.
 #ifndef HONE_FILES_PARTIAL_FILE_H_
 #define HONE_FILES_PARTIAL_FILE_H_
 

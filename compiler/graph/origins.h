@@ -3,8 +3,9 @@
 // file that they hold (Value::held), while passes replace nodes.
 //
 // ReplaceUses and Tidy (graph_edit.cc) call this. A pass calls AddOrigins only if it merges two nodes without
-// ReplaceUses, as passes/cse.cc does for outputs that only the duplicate has. Import gives the first origins (importer.h). A node of the
-// file that no node of the graph has as origin any more was computed at compile time, or needs no computation.
+// ReplaceUses, as passes/cse.cc does for outputs that only the duplicate has. Import gives the first origins
+// (importer.h). A node of the file that no node of the graph has as origin any more was computed at compile time, or
+// needs no computation.
 #ifndef HONE_COMPILER_GRAPH_ORIGINS_H_
 #define HONE_COMPILER_GRAPH_ORIGINS_H_
 
@@ -22,8 +23,8 @@ void AddOrigins(Node& node, const std::set<int>& origins);
 // Finds which nodes inherit the origins of nodes that a replacement of values makes useless.
 //
 // Where a value is replaced, its node and all others that only it needed become useless. Their origins go to the new
-// nodes that make the replacement. A node is new if no output of the graph depended on it before. A replacement that was
-// in the graph before inherits only if the replaced value does not depend on it, directly or indirectly: both then
+// nodes that make the replacement. A node is new if no output of the graph depended on it before. A replacement that
+// was in the graph before inherits only if the replaced value does not depend on it, directly or indirectly: both then
 // computed the same. If the replaced value depends on it, the useless nodes had no effect, and no node inherits their
 // origins.
 class OriginHeirs {

@@ -35,28 +35,13 @@ export interface Jobs {
   more: boolean;
 }
 
-export interface RunFile {
-  name: string;
-  digest: string;
-  bytes: number;
-}
-
-// A job that runs packages. The list of jobs has only what was asked for.
-export interface RunJob {
-  device: string;
-  packages: RunFile[];
-  inputs: RunFile | null;
-  shapes: string[];
-  seconds: number;
-}
-
 export interface Job {
   job: string;
   model: string;
   target: string;
   group: string;
   devices: string[];
-  run: RunJob | null;
+  run: unknown; // null for a job that tunes; docs/API.md
   state: string;
   waiting_for: string;
   notice: { url: string; delivered: boolean; given_up: boolean; attempts: number; problem: string } | null;

@@ -392,7 +392,8 @@ TEST_F(PackageRunTest, NothingIsLeftBehind) {
   }
   EXPECT_EQ(OpenFiles("self"), own);
   EXPECT_EQ(ProcessesNaming(word), processes);
-  for (size_t i = 0; i < processes.size(); ++i) EXPECT_EQ(OpenFiles(processes[i]), open[i]);
+  // A launcher that still started its children when they were counted has fewer open files now.
+  for (size_t i = 0; i < processes.size(); ++i) EXPECT_LE(OpenFiles(processes[i]), open[i]);
 }
 
 // The last test, because OpenCL starts threads in this process, and others fork it.

@@ -32,7 +32,7 @@ TEST(IdentityCommandsTest, CertificatesAreMadeForScripts) {
                                                                 {"identity", (folder / "pki/admin").string()}}));
   const CommandResult issued =
       RunHone(fmt::format("pki issue --dir {} --role client --name ann --identity {} --tracker farm.lab:9190 --json",
-                          folder / "pki", (folder / "ann").string()));
+                          (folder / "pki").string(), (folder / "ann").string()));
   ASSERT_EQ(issued.exit_code, 0) << issued.output;
   EXPECT_EQ(nlohmann::json::parse(issued.output),
             nlohmann::json({{"role", "client"}, {"name", "ann"}, {"identity", (folder / "ann").string()}}));
