@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "compiler/ir/match.h"
@@ -16,6 +17,12 @@ struct Minimum {
   ir::Expr expr, rest;
   int64_t full;
   ir::Expr tail;
+};
+
+// What is known where a statement runs.
+struct Scope {
+  ir::Ranges ranges, sizes;                 // of the loop variables in scope and of the open sizes; of these alone
+  std::map<std::string, ir::Expr> extents;  // of the loops in scope whose number of iterations only open sizes decide
 };
 
 // Whether only loops of constant extent can be of this kind.
@@ -196,6 +203,77 @@ ir::Expr FindCondition(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ra
   return found;
 }
 
+// The length of a task, min(full, rest), of which only the last task is shorter: by an open size, which decides `last`.
+struct TaskLength {
+  ir::Expr expr, rest;
+  int64_t full;
+  ir::Expr last;
+};
+
+// What the expression stays below, as an expression of open sizes; undefined if it is not known. It is the number of a
+// loop's iterations, or of the parts that one of several fused loops has.
+ir::Expr CountOf(const ir::Expr& e, const Scope& scope) {
+  if (const ir::Var* v = e.As<ir::Var>()) {
+    const auto loop = scope.extents.find(v->name);
+    return loop != scope.extents.end() ? loop->second : ir::Expr();
+  }
+  const ir::Binary* b = e.As<ir::Binary>();
+  if (b == nullptr || !Bound(b->b, scope.sizes)) return {};
+  if (b->op == ir::BinaryOp::kFloorMod) return b->b;
+  const ir::Expr whole = b->op == ir::BinaryOp::kFloorDiv ? CountOf(b->a, scope) : ir::Expr();
+  return whole.defined() ? ir::FloorDiv(whole, b->b) : ir::Expr();
+}
+
+// The length of the last task, where `rest` is n - full * task with tasks below ceil(n / full); undefined elsewhere.
+ir::Expr LengthOfLast(const ir::Expr& rest, int64_t full, const Scope& scope) {
+  const ir::Linear linear = ir::ToLinear(rest, {});
+  ir::Expr all(linear.constant), task;
+  for (const auto& [atom, k] : linear.terms) {
+    if (Bound(atom, scope.sizes)) {
+      all = all + ir::Expr(k) * atom;
+    } else if (k == -full && !task.defined()) {
+      task = atom;
+    } else {
+      return {};
+    }
+  }
+  const ir::Expr count = task.defined() ? CountOf(task, scope) : ir::Expr();
+  if (!count.defined()) return {};
+  const ir::Expr wanted = ir::FloorDiv(all + ir::Expr(full - 1), ir::Expr(full));
+  if (!ir::Equal(ir::Simplify(count, scope.sizes), ir::Simplify(wanted, scope.sizes))) return {};
+  return ir::Simplify(ir::FloorMod(all, ir::Expr(full)), scope.sizes);
+}
+
+// The first length of a task in the expression.
+std::optional<TaskLength> FindTaskLength(const ir::Expr& e, const Scope& scope) {
+  std::optional<TaskLength> found;
+  const auto m = AsMinimum(e, scope.ranges, scope.sizes);
+  if (m.has_value() && !m->tail.defined() && Bound(m->rest, scope.ranges)) {
+    const ir::Expr last = LengthOfLast(m->rest, m->full, scope);
+    if (last.defined()) return TaskLength{m->expr, m->rest, m->full, last};
+  }
+  ir::ForEachChild(e, [&](const ir::Expr& child) {
+    if (!found.has_value()) found = FindTaskLength(child, scope);
+  });
+  return found;
+}
+
+// The length of the task that the statement is inside, if it decides the lengths of tiles in it.
+std::optional<TaskLength> FindTaskLength(const ir::Stmt& s, const Scope& scope) {
+  if (scope.sizes.empty()) return std::nullopt;
+  std::optional<TaskLength> found;
+  if (const ir::For* loop = s.As<ir::For>(); loop != nullptr && HasSelect(loop->extent)) {
+    found = FindTaskLength(loop->extent, scope);
+  }
+  ir::ForEachChild(
+      s,
+      [&](const ir::Stmt& child) {
+        if (!found.has_value()) found = FindTaskLength(child, scope);
+      },
+      [](const ir::Expr&) {});
+  return found;
+}
+
 // The kind of a loop whose length an open size still decides.
 ir::LoopKind KindOf(const ir::For& loop, const ir::Ranges& sizes) {
   return IsWrittenOut(loop.kind) && UsesAny(loop.extent, sizes) ? ir::LoopKind::kSerial : loop.kind;
@@ -210,29 +288,52 @@ bool IsGroupLoop(const ir::Stmt& s) {
 // and large sizes are inside it.
 bool StaysWhole(const ir::Stmt& s, const ir::Ranges& sizes) { return !sizes.empty() && ir::AnyStmt(s, IsGroupLoop); }
 
-// ranges: those of the loop variables in scope and of the open sizes.
-ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Ranges& sizes) {
-  const bool whole = StaysWhole(s, sizes);
-  if (const ir::Expr condition = whole ? ir::Expr() : FindCondition(s, ranges, sizes); condition.defined()) {
-    const auto version = [&](bool value, const ir::Ranges& own) {
-      return PeelIn(ir::Simplify(Decide(s, condition, value), own), own, sizes);
+// Whether loops inside the statement have buffers of their own: a task with tiles in it, not a tile.
+bool HoldsTiles(const ir::Stmt& s) {
+  const auto allocates = [](const ir::Stmt& child) { return child.As<ir::Alloc>() != nullptr; };
+  return ir::AnyStmt(
+      s, [&](const ir::Stmt& child) { return child.As<ir::For>() != nullptr && ir::AnyStmt(child, allocates); });
+}
+
+ir::Stmt PeelIn(const ir::Stmt& s, const Scope& scope) {
+  const bool whole = StaysWhole(s, scope.sizes);
+  const auto inside = [&] {
+    return ir::MapChildren(
+        s, [&](const ir::Stmt& child) { return PeelIn(child, scope); }, [](const ir::Expr& e) { return e; });
+  };
+  // A full task knows the number and the lengths of its tiles. Both versions of a task share its buffers.
+  if (const auto task = whole ? std::nullopt : FindTaskLength(s, scope)) {
+    if (s.As<ir::Alloc>() != nullptr) return inside();
+    const auto version = [&](const ir::Expr& length) {
+      return PeelIn(ir::Simplify(Replace(s, task->expr, length), scope.ranges), scope);
     };
-    return ir::MakeIf(condition, version(true, ir::RangesWhere(condition, ranges)), version(false, ranges));
+    return ir::MakeIf(task->rest >= ir::Expr(task->full), version(ir::Expr(task->full)), version(task->last));
   }
-  if (const auto m = whole ? std::nullopt : FindMinimum(s, ranges, sizes)) {
+  const ir::Expr condition = whole ? ir::Expr() : FindCondition(s, scope.ranges, scope.sizes);
+  // In the last task, open sizes alone decide the lengths. There is a version of each tile, not of the task.
+  const bool in_task = condition.defined() && Bound(condition, scope.sizes) && HoldsTiles(s);
+  if (condition.defined() && !in_task) {
+    const auto version = [&](bool value, ir::Ranges ranges) {
+      Scope own = scope;
+      own.ranges = std::move(ranges);
+      return PeelIn(ir::Simplify(Decide(s, condition, value), own.ranges), own);
+    };
+    return ir::MakeIf(condition, version(true, ir::RangesWhere(condition, scope.ranges)), version(false, scope.ranges));
+  }
+  if (const auto m = whole ? std::nullopt : FindMinimum(s, scope.ranges, scope.sizes)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
-                             m->tail.defined() ? Replace(s, m->expr, m->tail) : MaskTail(s, *m, ranges)),
-                  ranges, sizes);
+                             m->tail.defined() ? Replace(s, m->expr, m->tail) : MaskTail(s, *m, scope.ranges)),
+                  scope);
   }
   if (const ir::For* loop = s.As<ir::For>()) {
-    ir::Ranges inner = ranges;
-    inner[loop->var] = {0, ir::BoundsOf(loop->extent, ranges).high - 1};
-    const ir::Stmt body = PeelIn(loop->body, inner, sizes);
-    const ir::LoopKind kind = KindOf(*loop, sizes);
+    Scope inner = scope;
+    inner.ranges[loop->var] = {0, ir::BoundsOf(loop->extent, scope.ranges).high - 1};
+    if (Bound(loop->extent, scope.sizes)) inner.extents[loop->var] = loop->extent;
+    const ir::Stmt body = PeelIn(loop->body, inner);
+    const ir::LoopKind kind = KindOf(*loop, scope.sizes);
     return body.SameHandle(loop->body) && kind == loop->kind ? s : ir::MakeFor(loop->var, loop->extent, kind, body);
   }
-  return ir::MapChildren(
-      s, [&](const ir::Stmt& child) { return PeelIn(child, ranges, sizes); }, [](const ir::Expr& e) { return e; });
+  return inside();
 }
 
 constexpr int64_t kPeeledIterationsMax = 2;  // iterations that are split off
@@ -383,7 +484,7 @@ ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges, const ir::Range
 
 }  // namespace
 
-ir::Stmt Peel(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelIn(s, sizes, sizes); }
+ir::Stmt Peel(const ir::Stmt& s, const ir::Ranges& sizes) { return PeelIn(s, {sizes, sizes, {}}); }
 ir::Stmt PeelEnds(const ir::Stmt& s, const ir::Ranges& sizes) {
   return PeelEndsIn(s, sizes, StaysWhole(s, sizes) ? ir::Ranges() : sizes);
 }

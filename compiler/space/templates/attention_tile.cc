@@ -25,9 +25,8 @@ namespace {
 
 using schedule::Nest;
 
-constexpr int64_t kTaskRowsMin = 12;     // rows of a task: one or two register tiles of the products
-constexpr int64_t kOpenTaskRowsMax = 8;  // of a task that may be shorter: one register tile, for the size of the code
-constexpr int64_t kTileVectors = 4;      // vectors of a register tile's row, if the product is wide enough
+constexpr int64_t kTaskRowsMin = 12;  // rows of a task: one or two register tiles of the products
+constexpr int64_t kTileVectors = 4;   // vectors of a register tile's row, if the product is wide enough
 
 // The stages of the two products, and the number of leading axes that all stages share. These axes count the rows.
 struct Attention {
@@ -107,14 +106,9 @@ class AttentionTile {
     for (size_t d = 0; d < found_.common; ++d) all *= output().axes[d].extent.max();
     const int64_t extent = output().axes[found_.common - 1].extent.max(), tasks = 4 * sketch_.target.threads;
     const int64_t room = std::max<int64_t>(1, sketch_.target.memory.local_bytes / 4 * 3 / row_bytes);
-    int64_t share = std::min({std::max(kTaskRowsMin, CopiedBytesMax(sketch_.target) / 4 / row_bytes), room,
-                              (all + tasks - 1) / tasks, extent});
-    int64_t most = std::min(extent, room);
-    // A task of an open number of rows has a version of the code for each number up to half of a full task.
-    if (!output().axes[found_.common - 1].extent.IsFixed()) {
-      share = std::min(share, kOpenTaskRowsMax);
-      most = std::min(most, schedule::kFittedTileMax);
-    }
+    const int64_t share = std::min({std::max(kTaskRowsMin, CopiedBytesMax(sketch_.target) / 4 / row_bytes), room,
+                                    (all + tasks - 1) / tasks, extent});
+    const int64_t most = std::min(extent, room);
     return sketch_.chooser.Tile("task_rows", output().axes[found_.common - 1].extent, most,
                                 PreferredRows(extent, share));
   }
@@ -141,7 +135,9 @@ class AttentionTile {
   absl::Status Output(const std::string& stage, int64_t rows) {
     const std::vector<ir::Axis> axes = output().axes;
     const std::string row = axes[found_.common - 1].name;
-    HONE_ASSIGN_OR_RETURN(const SplitLoops task, sketch_.SplitFitted(row, rows));
+    HONE_ASSIGN_OR_RETURN(
+        const SplitLoops task,
+        sketch_.Split(row, rows, sketch_.IsOpen(row) ? schedule::Tail::kPeel : schedule::Tail::kShift));
     std::vector<std::string> around;
     for (size_t d = 0; d + 1 < found_.common; ++d) around.push_back(axes[d].name);
     around.push_back(task.outer);

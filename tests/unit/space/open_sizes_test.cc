@@ -10,6 +10,7 @@
 
 #include "compiler/execution/model.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
 #include "compiler/ir/text.h"
 #include "compiler/space/space.h"
 #include "tests/unit/space/compiled.h"
@@ -187,10 +188,9 @@ TEST(OpenSizes, ChunksOfWinogradsTilesAreAsLongAsTheyMustBe) {
       << text;
 }
 
-// Each number of rows has a version of the code, so tasks of many rows would be too much code.
-TEST(OpenSizes, AttentionHasItsTemplate) {
-  for (const int longest : {40, 256, 512}) {
-    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "attention"
+// Attention of at most `longest` positions.
+ir::Workload AttentionTo(int longest) {
+  return ir::ParseWorkload(fmt::format(R"(workload "attention"
 size b in [1, 4]
 size n in [1, {}]
 input q: f32[b,8,n,64] in [-1, 1]
@@ -204,14 +204,63 @@ p: f32[b,8,n,n] over p0:b, p1:8, p2:n, p3:n = e[p0, p1, p2, p3] * (1f32 / s[p0, 
 o: f32[b,8,n,64] over o0:b, o1:8, o2:n, o3:64 = sum o4:n of p[o0, o1, o2, o4] * v[o0, o1, o4, o3]
 output o
 )",
-                                                        longest));
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    const auto candidate = Default(*workload, Wide());
+                                       longest))
+      .value();
+}
+
+TEST(OpenSizes, AttentionHasItsTemplate) {
+  for (const int longest : {40, 256, 512}) {
+    const ir::Workload workload = AttentionTo(longest);
+    const auto candidate = Default(workload, Wide());
     ASSERT_TRUE(candidate.ok()) << candidate.status();
-    const Entry* const entry = EntryOf(candidate->decisions, ApplicableEntries(*workload, Wide()));
+    const Entry* const entry = EntryOf(candidate->decisions, ApplicableEntries(workload, Wide()));
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(entry->name, "attention_tile") << longest;
   }
+}
+
+// The number of loops over up to `rows` rows, the rows of a task, of which open sizes decide the number.
+int VaryingRows(const ir::Stmt& s, int64_t rows) {
+  int count = 0;
+  ir::AnyStmt(s, [&](const ir::Stmt& child) {
+    const ir::For* loop = child.As<ir::For>();
+    if (loop == nullptr || loop->extent.As<ir::IntImm>() != nullptr) return false;
+    count += ir::BoundsOf(loop->extent, {{"n", {1, 512}}}).high <= rows ? 1 : 0;
+    return false;
+  });
+  return count;
+}
+
+// A full task of attention has as many rows as the task of a fixed size, and loops over them of constant lengths. Only
+// the last task has fewer rows.
+TEST(OpenSizes, OnlyTheLastTaskOfAttentionHasVaryingRows) {
+  constexpr int64_t kRows = 12;
+  const ir::Workload workload = AttentionTo(512);
+  const std::string text = schedule::Print(DefaultSteps(workload, Wide()));
+  ASSERT_THAT(text, HasSubstr(fmt::format(" {} peel\nfuse", kRows)));
+  int tasks = 0;
+  ir::AnyStmt(LoweredBody(workload), [&](const ir::Stmt& s) {
+    const ir::If* choice = s.As<ir::If>();
+    if (choice == nullptr || !ir::UsesVar(choice->condition, "n") || !choice->else_case.defined()) return false;
+    if (!ir::AnyStmt(choice->then_case, [](const ir::Stmt& child) { return child.As<ir::Block>() != nullptr; }))
+      return false;
+    if (++tasks > 1) return false;
+    EXPECT_EQ(VaryingRows(choice->then_case, kRows), 0);
+    EXPECT_GT(VaryingRows(choice->else_case, kRows), 0);
+    return false;
+  });
+  EXPECT_GE(tasks, 1);
+}
+
+TEST(OpenSizes, AttentionOfAnyNumberOfRowsIsRight) {
+  const ir::Workload workload = AttentionTo(64);
+  const schedule::Schedule steps = DefaultSteps(workload, Host());
+  std::vector<tests::SizeMap> sizes;
+  for (const int64_t n : {1, 2, 5, 11, 12, 13, 17, 24, 31, 35, 64}) sizes.push_back({{"b", 2}, {"n", n}});
+  const tests::Tolerance tolerance{.relative = 1e-4, .least = 1e-5};
+  EXPECT_EQ(tests::CheckCompiled(workload, steps, Host(), tolerance, 1, codegen::Effort::kKernel, sizes),
+            absl::OkStatus())
+      << schedule::Print(steps);
 }
 
 }  // namespace
