@@ -18,9 +18,9 @@ std::string Clean(std::string_view text);
 std::string Clean(const char* text, size_t capacity);  // up to a zero byte
 
 VisitFailure ForbiddenCallFailure(const std::string& name);
-// Of a kFault message.
+// The failure that a message of the kind kFault reports.
 VisitFailure FailureForFault(const VisitMessage& fault);
-// Of a child that has ended by itself. Call it once, and only after ChildProcess::Event::kEnded.
+// The failure of a child that has ended by itself. Call it once, and only after ChildProcess::Event::kEnded.
 VisitFailure FailureForEnd(ChildProcess& child);
 
 }  // namespace hone::agent

@@ -50,8 +50,8 @@ class Job:
     def status(self) -> str:
         """What the tracker says now: "queued", "running", "succeeded", "failed" or "cancelled".
 
-        Of a group: "running" or "queued" while any of its jobs is, then "failed" or "cancelled" if one of them is. Raises
-        CommandError: there is no such job, or the tracker does not answer.
+        A group is "running" or "queued" while any of its jobs is. After that it is "failed" or "cancelled" if any of its
+        jobs is. Raises CommandError: there is no such job, or the tracker does not answer.
         """
         states = {job.state for job in self.details()}
         return next(state for state in ("running", "queued", "failed", "cancelled", "succeeded", *states) if state in states)
