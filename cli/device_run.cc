@@ -3,23 +3,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/time.h"
 #include "base/identity.h"
-#include "base/one_line.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/device_reports.h"
 #include "cli/farm_devices.h"
 #include "cli/interrupts.h"
 #include "cli/job_client.h"
+#include "cli/job_follower.h"
 #include "cli/job_text.h"
-#include "cli/job_view.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
@@ -30,11 +27,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr std::string_view kCancelling = "ending the runs; press Ctrl-C again to leave them to the tracker";
-
-std::string FileNameOf(const std::string& path) {
-  return OneLine(Printable(std::filesystem::path(path).filename().string()));
-}
+constexpr std::string_view kCancelling = "\nending the runs; press Ctrl-C again to leave them to the tracker\n";
 
 // Sends one file and shows how far it is.
 absl::StatusOr<v1::FileName> Send(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
@@ -62,35 +55,6 @@ absl::StatusOr<std::vector<v1::JobSpec>> SpecsOf(const DeviceRunOptions& options
     spec.add_devices(words);
   }
   return specs;
-}
-
-// Watches the jobs to their end, and cancels them after Ctrl-C.
-absl::Status Follow(JobClient& client, const Interrupts& interrupts, std::vector<v1::Job>& jobs) {
-  JobView view(jobs.size());
-  std::vector<std::string> cancelling;
-  bool cancelled = false;
-  const auto idle = [&]() -> absl::Status {
-    if (interrupts.WasInterrupted() && !cancelled) {
-      cancelled = true;
-      view.PrintBelow(kCancelling);
-      for (const v1::Job& job : jobs) cancelling.push_back(job.id());
-    }
-    HONE_RETURN_IF_ERROR(client.CancelAll(cancelling));
-    if (cancelling.empty() || !interrupts.MustEndAtOnce()) return absl::OkStatus();
-    return absl::UnavailableError(
-        fmt::format("{} keeps running at the tracker, which did not answer; to end it: hone "
-                    "cancel {}",
-                    cancelling.front(), cancelling.front()));
-  };
-  const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
-    view.Show(response);
-    const auto job = std::ranges::find(jobs, response.job().id(), &v1::Job::id);
-    if (job != jobs.end()) *job = response.job();
-    return absl::OkStatus();
-  };
-  const auto away = [&](const absl::Status& status) { view.PrintTrackerAway(status); };
-  HONE_ASSIGN_OR_RETURN(jobs, client.Watch(jobs, heard, idle, away));
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -125,15 +89,14 @@ absl::StatusOr<std::vector<v1::Job>> RunOnDevices(DeviceRunOptions& options, Dev
     return !interrupts.WasInterrupted() && refused < kSubmitRetryTimeMax;
   };
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, keeps_trying));
-  HONE_RETURN_IF_ERROR(Follow(client, interrupts, jobs));
+  const auto stop = [&] { return interrupts.WasInterrupted() ? kCancelling : std::string_view(); };
+  HONE_RETURN_IF_ERROR(JobFollower(client, interrupts, options.tracker.address, nullptr).Follow(jobs, stop));
   HONE_RETURN_IF_ERROR(FirstJobFailure(jobs));
   return jobs;
 }
 
 absl::StatusOr<v1::RunTask> TaskOf(const TimedRunOptions& options) {
-  if (!options.input.empty() && !options.shapes.empty()) {
-    return UsageError("--shape and --input: the arrays of the file have shapes");
-  }
+  HONE_RETURN_IF_ERROR(CheckInputOptions(options));
   v1::RunTask task;
   task.set_threads(options.threads);
   task.set_seconds(options.seconds);

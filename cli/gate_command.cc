@@ -11,7 +11,6 @@
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/digest.h"
-#include "base/one_line.h"
 #include "base/paired_ratio.h"
 #include "base/read_file.h"
 #include "base/status.h"
@@ -47,7 +46,7 @@ struct GateOptions {
 absl::StatusOr<GateSide> SideOf(const std::string& path) {
   const absl::StatusOr<std::string> bytes = ReadWholeFile(path);
   if (!bytes.ok()) return Annotate(bytes.status(), "cannot read " + path);
-  return GateSide{OneLine(Printable(std::filesystem::path(path).filename().string())), Sha256Hex(*bytes), {}};
+  return GateSide{FileNameOf(path), Sha256Hex(*bytes), {}};
 }
 
 // Runs both packages in turns on this machine.

@@ -22,6 +22,10 @@ std::string Printable(std::string_view text) {
   return ReplaceControlCharacters(records::CleanText(text, 3 * text.size()));
 }
 
+std::string FileNameOf(const std::string& path) {
+  return OneLine(Printable(std::filesystem::path(path).filename().string()));
+}
+
 absl::Status PrintText(const std::string& given) {
   if (WriteStdout(isatty(STDOUT_FILENO) == 1 ? Printable(given) : given)) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));

@@ -22,6 +22,9 @@ namespace hone::cli {
 // The text with control characters, except tabs and newlines, replaced by '?', and invalid UTF-8 replaced by U+FFFD.
 std::string Printable(std::string_view text);
 
+// The name of a file without its folder, as one line of printable text. A file name may contain any bytes.
+std::string FileNameOf(const std::string& path);
+
 // Writes the text to standard output; to a terminal as Printable. kUnavailable: not all of it could be written, because
 // of a full disk or a closed pipe. PrintJson prints `document` in the same way.
 absl::Status PrintText(const std::string& text);

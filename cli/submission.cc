@@ -94,8 +94,7 @@ v1::JobSpec MakeJobSpec(const std::vector<ModelWorkload>& workloads, const std::
                         const SearchOptions& search, const Part& part) {
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
-  spec.set_name(
-      OneLine(Printable(std::filesystem::path(path).filename().string())));  // a file name may contain any bytes
+  spec.set_name(FileNameOf(path));
   spec.set_target(target::Print(part.target));
   spec.set_threads(part.target.threads);
   spec.set_seed(search.seed);

@@ -12,6 +12,7 @@
 #include "deploy/runtime/hone.h"
 
 namespace hone::cli {
+
 void TimedRunOptions::AddTo(CLI::App* command) {
   command->add_option("PACKAGE", package, "package file, made by hone compile")->required();
   command
@@ -36,11 +37,14 @@ void TimedRunOptions::AddTo(CLI::App* command) {
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 
+absl::Status CheckInputOptions(const TimedRunOptions& options) {
+  if (options.input.empty() || options.shapes.empty()) return absl::OkStatus();
+  return UsageError("--shape and --input: the arrays of the file have shapes");
+}
+
 absl::Status SetInputs(run::LoadedPackage& package, const TimedRunOptions& options) {
-  if (!options.input.empty()) {
-    if (!options.shapes.empty()) return UsageError("--shape and --input: the arrays of the file have shapes");
-    return run::SetGivenInputs(package, options.input);
-  }
+  HONE_RETURN_IF_ERROR(CheckInputOptions(options));
+  if (!options.input.empty()) return run::SetGivenInputs(package, options.input);
   const auto usage_error = [](const absl::Status& status) {
     return UsageError("--shape " + std::string(status.message()));
   };

@@ -28,6 +28,9 @@ struct TimedRunOptions {
   void AddTo(CLI::App* command);
 };
 
+// A usage error if both a file and shapes are given, because the arrays have shapes.
+absl::Status CheckInputOptions(const TimedRunOptions& options);
+
 // Sets the inputs that the options say: the arrays of a file, or random ones of a fixed seed at the given shapes. A
 // usage error if both a file and shapes are given, because the arrays have shapes.
 absl::Status SetInputs(run::LoadedPackage& package, const TimedRunOptions& options);

@@ -12,17 +12,14 @@
 
 #include "CLI/CLI.hpp"
 #include "base/identity.h"
-#include "base/shell_word.h"
 #include "base/status.h"
-#include "base/steady_time.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/interrupts.h"
 #include "cli/job_client.h"
+#include "cli/job_follower.h"
 #include "cli/job_text.h"
-#include "cli/job_view.h"
-#include "cli/local_device_monitor.h"
 #include "cli/local_farm.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
@@ -33,7 +30,6 @@
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kOutageTimeMax = absl::Seconds(3);  // the local tracker may be unable to store this long
 constexpr absl::Duration kConfirmationTimeMax = absl::Seconds(20);  // limit of the confirmation after Ctrl-C
 constexpr std::string_view kConfirming =
     "\nending: comparing the best kernels so far with the untuned ones, for some seconds; Ctrl-C again ends at once\n";
@@ -86,65 +82,6 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
   return MakeJobSpecs(options.model, options.search, parts);
 }
 
-// The error after Ctrl-C if the tracker does not answer: the job keeps running there.
-absl::Status JobStillRunning(const std::vector<v1::Job>& jobs, const std::vector<std::string>& ids,
-                             const std::string& tracker) {
-  const std::string& what = ids.size() == 1 ? ids.front() : jobs.front().spec().group();
-  return absl::UnavailableError(
-      fmt::format("{} keeps running at tracker {}, which did not answer; to end it: hone cancel {} --tracker {}", what,
-                  tracker, what, ShellWord(tracker)));
-}
-
-// Watches the jobs of the command, and checks the local farm in between. farm: null if the command uses another farm.
-class Follower {
- public:
-  Follower(JobClient& client, const Interrupts& interrupts, const std::string& tracker, LocalFarm* farm)
-      : client_(client), interrupts_(interrupts), tracker_(tracker), farm_(farm), device_(client) {}
-
-  // Watches the jobs until all have ended. `jobs` are updated to their latest known state, also if an error ends the
-  // watching. stop: polled; its first text that is not empty is shown to the user, and the jobs are cancelled. While
-  // the tracker does not answer, cancelling is retried until interrupts_ insists on the end.
-  absl::Status Follow(std::vector<v1::Job>& jobs, const std::function<std::string_view()>& stop) {
-    JobView view(jobs.size());
-    std::vector<std::string> cancelling;
-    bool cancelled = false;
-    const auto idle = [&]() -> absl::Status {
-      if (const std::string_view why = stop(); !why.empty() && !cancelled) {
-        cancelled = true;
-        view.PrintBelow(why);
-        for (const v1::Job& job : jobs) cancelling.push_back(job.id());
-      }
-      HONE_RETURN_IF_ERROR(client_.CancelAll(cancelling));
-      if (!cancelling.empty() && interrupts_.MustEndAtOnce()) {
-        if (farm_ == nullptr) return JobStillRunning(jobs, cancelling, tracker_);
-        return absl::CancelledError("ended while the tracker did not answer; everything measured so far is kept");
-      }
-      if (farm_ == nullptr) return absl::OkStatus();
-      HONE_RETURN_IF_ERROR(farm_->Check());
-      return device_.Check();
-    };
-    absl::Time stored = SteadyNow();
-    const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
-      view.Show(response);
-      device_.UpdateJob(response.job());
-      const auto job = std::ranges::find(jobs, response.job().id(), &v1::Job::id);
-      if (job != jobs.end()) *job = response.job();
-      if (response.trouble().empty()) stored = SteadyNow();
-      const bool give_up = farm_ != nullptr && SteadyNow() - stored > kOutageTimeMax;
-      return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
-    };
-    const auto away = [&](const absl::Status& status) { view.PrintTrackerAway(status); };
-    return client_.Watch(jobs, heard, idle, away).status();
-  }
-
- private:
-  JobClient& client_;
-  const Interrupts& interrupts_;
-  const std::string tracker_;
-  LocalFarm* const farm_;
-  LocalDeviceMonitor device_;
-};
-
 // A job that only confirms the results of the search `ended`, on the same kind of device. Its limit of one trial is
 // below the number of trials in the records, so it makes no new ones. searched: the job as it was submitted.
 v1::JobSpec ConfirmationOf(const v1::JobSpec& searched, const v1::Job& ended) {
@@ -176,7 +113,7 @@ void TakeTimes(const v1::JobProgress& confirmed, v1::JobProgress& searched) {
 // Confirms the results of cancelled searches. The fastest candidate of a cancelled search may be due to noise, or
 // slower than the untuned kernel. As at the end of every complete search, the best candidates are compared with the
 // untuned kernel, and `jobs` get the new times. specs: the jobs as submitted, in the same order.
-absl::Status Confirm(JobClient& client, Follower& follower, const Interrupts& interrupts,
+absl::Status Confirm(JobClient& client, JobFollower& follower, const Interrupts& interrupts,
                      const std::vector<v1::JobSpec>& specs, std::vector<v1::Job>& jobs) {
   std::vector<v1::JobSpec> confirmations;
   std::vector<v1::Job*> searched;
@@ -226,7 +163,7 @@ absl::Status Tune(TuneOptions options) {
   const absl::Duration longest = farm.has_value() ? kOutageTimeMax : kSubmitRetryTimeMax;
   const auto keeps_trying = [&](absl::Duration refused) { return !interrupts.WasInterrupted() && refused < longest; };
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, keeps_trying));
-  Follower follower(client, interrupts, options.tracker.address, farm.has_value() ? &*farm : nullptr);
+  JobFollower follower(client, interrupts, options.tracker.address, farm.has_value() ? &*farm : nullptr);
   const auto stop = [&] {
     return !interrupts.WasInterrupted() ? std::string_view() : interrupts.MustEndAtOnce() ? kEnding : kConfirming;
   };

@@ -6,8 +6,6 @@
 #include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
@@ -17,20 +15,12 @@
 
 #include "absl/strings/escaping.h"
 #include "base/status.h"
+#include "pki/openssl_values.h"
 
 namespace hone::pki {
 namespace {
 
 constexpr int kSerialBits = 127;  // positive, and too long to guess
-
-template <typename T>
-std::shared_ptr<T> Own(T* pointer, void (*release)(T*)) {
-  return {pointer, release};
-}
-
-std::shared_ptr<BIO> Reader(std::string_view text) {
-  return Own(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all);
-}
 
 // The text that `write` puts into a BIO.
 std::string WriteToString(const std::function<int(BIO*)>& write) {
@@ -39,16 +29,6 @@ std::string WriteToString(const std::function<int(BIO*)>& write) {
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &bytes);
   return std::string(bytes, static_cast<size_t>(size));
-}
-
-std::shared_ptr<X509> ParseCertificate(std::string_view pem) {
-  return Own(PEM_read_bio_X509(Reader(pem).get(), nullptr, nullptr, nullptr), X509_free);
-}
-
-// Keeps OpenSSL from asking for a pass phrase at a terminal.
-std::shared_ptr<EVP_PKEY> ParseKey(std::string_view pem) {
-  static char none[] = "";
-  return Own(PEM_read_bio_PrivateKey(Reader(pem).get(), nullptr, nullptr, none), EVP_PKEY_free);
 }
 
 bool IsP256(EVP_PKEY* key) {

@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pki/signature.h"
 
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
-#include <memory>
-
 #include "absl/strings/escaping.h"
+#include "pki/openssl_values.h"
 
 namespace hone::pki {
 namespace {
-
-template <typename T>
-std::shared_ptr<T> Own(T* pointer, void (*release)(T*)) {
-  return {pointer, release};
-}
-
-std::shared_ptr<BIO> Reader(std::string_view text) {
-  return Own(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all);
-}
 
 const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 }  // namespace
 
 absl::StatusOr<std::string> SignText(std::string_view text, std::string_view key_pem) {
-  static char no_pass_phrase[] = "";
-  const auto key = Own(PEM_read_bio_PrivateKey(Reader(key_pem).get(), nullptr, nullptr, no_pass_phrase), EVP_PKEY_free);
+  const auto key = ParseKey(key_pem);
   if (key == nullptr || EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_EC) {
     return absl::InvalidArgumentError("there is no private key of a farm's member");
   }
@@ -47,7 +32,7 @@ absl::StatusOr<std::string> SignText(std::string_view text, std::string_view key
 }
 
 absl::Status CheckSignature(std::string_view text, std::string_view signature, std::string_view certificate_pem) {
-  const auto certificate = Own(PEM_read_bio_X509(Reader(certificate_pem).get(), nullptr, nullptr, nullptr), X509_free);
+  const auto certificate = ParseCertificate(certificate_pem);
   if (certificate == nullptr) return absl::InvalidArgumentError("there is no certificate");
   std::string bytes;
   if (!absl::Base64Unescape({signature.data(), signature.size()}, &bytes))
