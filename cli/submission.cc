@@ -83,6 +83,7 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
     added->set_op(workload.op);
     added->set_title(workload.title);
     added->set_flops(workload.flops);
+    added->mutable_nodes()->Assign(workload.nodes.begin(), workload.nodes.end());
     added->set_sizes(PrintSizePoints(workload.points));
     all += workload.digest;
   }

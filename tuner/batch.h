@@ -59,6 +59,7 @@ struct Requirements {
 struct Batch {
   // These fields describe the workload and its job. They are equal in all batches of the workload.
   std::string workload_digest, workload, op;  // `workload` is the canonical text; `op` is for display
+  std::string model, title, nodes;            // what records say of the model, the workload and the model's nodes
   // Where candidates are measured (base/size_points.h); empty: the workload has no open sizes. A call is one at every
   // point.
   std::string sizes;

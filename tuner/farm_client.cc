@@ -223,6 +223,7 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
     record.set_id(
         fmt::format("build-{}-{}-{}", key.workload_digest.substr(0, 16), absl::ToUnixNanos(now), failed.candidate.id));
     *record.mutable_time() = hone::ToProto(now);
+    record.set_job_id(lease_.job_id());
   }
   v1::AppendRecordsResponse response;
   HONE_RETURN_IF_ERROR(

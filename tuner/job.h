@@ -23,6 +23,7 @@ struct JobWorkload {
   // The points at which candidates are measured, as base/size_points.h writes them; empty: the workload has no open
   // sizes.
   std::string sizes = {};
+  std::string title = {}, nodes = {};  // for records: a title, and the model's nodes that it computes
 };
 
 struct WorkloadProgress {
@@ -53,6 +54,7 @@ struct Progress {
 };
 
 struct Job {
+  std::string name;  // of the model, for records
   std::vector<JobWorkload> workloads;
   std::string target;             // text
   int64_t trials = 0;             // over all workloads; 0: no limit

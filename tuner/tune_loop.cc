@@ -193,6 +193,9 @@ class TuneLoop {
       task->description.requirements.labels = job_.labels;
       task->description.requirements.devices = job_.devices;
       task->description.requirements.fingerprint_digest = job_.device_digest;
+      task->description.model = job_.name;
+      task->description.title = given.title;
+      task->description.nodes = given.nodes;
       task->description.search_seed = job_.seed;
       task->description.fill_seed = 1;  // equal for all batches, so a device computes the reference's outputs once
       task->description.priority = job_.priority;

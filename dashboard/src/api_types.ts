@@ -68,6 +68,9 @@ export interface Job {
 export interface JobDetail extends Job {
   model_digest: string;
   threads: number;
+  job?: string;
+  model?: string;
+  nodes?: string;
   seed: number; // rounded: it has 64 bits, which no number here has
   seed_text: string;
   options: Record<string, string>;
@@ -213,6 +216,9 @@ export interface Best {
   row: number;
   workload: string;
   operator: string;
+  title: string; // of the workload, "conv2d 56x56x64 (3x3x3)"
+  model: string;
+  nodes: string; // of the model's file, separated by ", "
   target: string;
   device: string;
   compiler: string;
@@ -239,7 +245,7 @@ export interface RecordRow {
   median_ms: number | null;
   measurement: string;
   batch: string;
-  workload: { digest: string; operator: string; flops: number; text?: string };
+  workload: { digest: string; operator: string; flops: number; text?: string; title?: string };
   target: string;
   device: string;
   compiler: string;

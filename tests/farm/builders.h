@@ -40,6 +40,8 @@ inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {
   spec.set_trials(100);
   spec.set_priority(priority);
   SetWorkload(*spec.add_workloads(), "w");
+  spec.mutable_workloads(0)->set_title("conv2d 8x8x4");
+  for (const char* node : {"conv1", "relu1"}) spec.mutable_workloads(0)->add_nodes(node);
   return spec;
 }
 

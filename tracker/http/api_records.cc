@@ -34,6 +34,7 @@ absl::StatusOr<records::Filter> FilterOf(const ApiCall& call, int64_t usual, int
   filter.target = call.Parameter("target");
   filter.device_fingerprint = call.Parameter("device");
   filter.compiler_version = call.Parameter("compiler");
+  filter.model = call.Parameter("model");
   HONE_ASSIGN_OR_RETURN(const int64_t confirmed, call.Number("confirmed", 0, 0, 1));
   filter.confirmed_only = confirmed == 1;
   filter.byte_limit = kPageBytes;

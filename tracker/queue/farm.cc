@@ -2,6 +2,7 @@
 #include "tracker/queue/farm.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -183,6 +184,17 @@ absl::Status Farm::CheckStorage() const {
       fmt::format("the tracker cannot store anything now: {}; call again later; nothing is lost", storage_failure_));
 }
 
+void Farm::AddNames(Recordable& recordable) const {
+  const v1::Job* job = jobs_.Find(recordable.job_id);
+  if (job == nullptr) return;
+  recordable.model = job->spec().name();
+  const std::string& digest = recordable.batch->workload_digest();
+  const auto workload = std::ranges::find(job->spec().workloads(), digest, &v1::WorkloadSpec::digest);
+  if (workload == job->spec().workloads().end()) return;
+  recordable.title = workload->title();
+  recordable.nodes = fmt::format("{}", fmt::join(workload->nodes(), ", "));
+}
+
 std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& request, absl::Time now) {
   AdvanceClock(now);
   std::vector<Recordable> acceptable;
@@ -201,6 +213,7 @@ std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& re
     if (!batches_.IncompleteReason(*lease, finished.result()).empty()) continue;
     acceptable.push_back(batches_.ToRecord(*lease, Completed(*agent, *lease, finished.result())));
   }
+  for (Recordable& result : acceptable) AddNames(result);
   return acceptable;
 }
 
@@ -298,7 +311,10 @@ void Farm::CountOutcomes(const v1::BatchResult& result) {
 
 std::vector<Recordable> Farm::TakeGivenUp() {
   std::vector<Recordable> given_up = batches_.TakeGivenUp();
-  for (const Recordable& candidates : given_up) CountOutcomes(candidates.result);
+  for (Recordable& candidates : given_up) {
+    CountOutcomes(candidates.result);
+    AddNames(candidates);
+  }
   return given_up;
 }
 

@@ -185,6 +185,8 @@ class Farm {
 
   std::optional<Recordable> ResultUnderReceipt(const v1::SynchronizeRequest& request,
                                                const v1::LeaseResult& finished) const;
+  // Sets what the job says about the batch.
+  void AddNames(Recordable& recordable) const;
 
   const FarmOptions options_;
   const std::string receipt_key_;

@@ -29,6 +29,8 @@ constexpr size_t kSpecBytesMax = size_t{8} << 20;    // a thousand workloads of 
 constexpr size_t kProgressBytesMax = kSpecBytesMax;
 constexpr int kWorkloadsMax = 4000;  // the largest models have some hundreds
 constexpr int kHintsMax = 16;        // per workload
+constexpr int kNodesMax = 16;        // per workload
+constexpr size_t kNodeBytesMax = 256;
 // The texts of a job (names, labels, options, devices) go into every list, event and notice. A list of devices may name
 // each board of a lab.
 constexpr size_t kJobTextBytesMax = size_t{4} << 10;    // of one text; a target may name every feature of a CPU
@@ -73,6 +75,12 @@ absl::Status ValidateWorkload(const v1::WorkloadSpec& workload) {
   if (Sha256Hex(workload.text()) != workload.digest()) {
     return absl::InvalidArgumentError(
         fmt::format("the digest of workload '{}' of the job does not match its text", workload.digest()));
+  }
+  const auto is_too_long = [](const std::string& node) { return node.size() > kNodeBytesMax; };
+  if (workload.nodes_size() > kNodesMax || std::ranges::any_of(workload.nodes(), is_too_long)) {
+    return absl::InvalidArgumentError(
+        fmt::format("workload '{}' of the job has more than {} names of nodes, or one of more than {} bytes",
+                    workload.digest(), kNodesMax, kNodeBytesMax));
   }
   if (workload.hints_size() > kHintsMax) {
     return absl::InvalidArgumentError(fmt::format("workload '{}' of the job has {} hints; the limit is {}",
