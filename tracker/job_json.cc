@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracker/job_json.h"
 
-#include <vector>
+#include <algorithm>
+#include <string_view>
 
 #include "base/median.h"
 #include "base/quantile.h"
@@ -64,6 +65,19 @@ Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report)
 }
 
 }  // namespace
+
+std::vector<std::string> ModelsOf(const v1::JobSpec& spec) {
+  std::vector<std::string> models;
+  const auto add = [&models](std::string_view file) {
+    for (const std::string_view ending : {".onnx", ".hone"}) {
+      if (file.ends_with(ending)) file.remove_suffix(ending.size());
+    }
+    if (!file.empty() && std::ranges::find(models, file) == models.end()) models.emplace_back(file);
+  };
+  for (const v1::FileName& package : spec.run().packages()) add(package.name());
+  if (!spec.has_run()) add(spec.name());
+  return models;
+}
 
 nlohmann::ordered_json NoticeToJson(const v1::Job& job) {
   if (job.spec().notify_url().empty()) return nullptr;

@@ -5,12 +5,17 @@
 #define HONE_TRACKER_JOB_JSON_H_
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "hone/v1/job.pb.h"
 
 namespace hone::tracker {
 
 inline constexpr double kMillisecondsPerSecond = 1e3;
+// The models that the job is about: the names of its model's file or of its packages, without ".onnx" or ".hone", each
+// once. So a package belongs to the model whose file has its name.
+std::vector<std::string> ModelsOf(const v1::JobSpec& spec);
 // The value, or null where it is not known.
 inline nlohmann::ordered_json ValueOrNull(bool known, double value) {
   return known ? nlohmann::ordered_json(value) : nullptr;

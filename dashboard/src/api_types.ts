@@ -38,6 +38,7 @@ export interface Jobs {
 export interface Job {
   job: string;
   model: string;
+  models: string[]; // that it is about: names without .onnx or .hone
   target: string;
   group: string;
   devices: string[];

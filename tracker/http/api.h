@@ -65,6 +65,7 @@ absl::StatusOr<HttpResponse> StreamEvents(const ApiContext& context, const ApiCa
 
 // Jobs and devices.
 absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ListModels(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call);
 

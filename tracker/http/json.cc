@@ -153,6 +153,7 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
   const std::optional<double> left = SecondsLeft(job, now);
   return {{"job", job.id()},
           {"model", spec.name()},
+          {"models", ModelsOf(spec)},
           {"target", spec.target()},
           {"group", spec.group()},
           {"devices", ListToJson(spec.devices())},

@@ -87,6 +87,7 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/overview", "/hone.v1.AdminService/GetFarm", ShowOverview},
       {"GET", "/api/v1/events", "/hone.v1.JobService/Watch", StreamEvents},
       {"GET", "/api/v1/jobs", "/hone.v1.JobService/List", ListJobs},
+      {"GET", "/api/v1/models", "/hone.v1.JobService/List", ListModels},
       {"GET", "/api/v1/jobs/*", "/hone.v1.JobService/Get", ShowJob},
       {"GET", "/api/v1/devices", "/hone.v1.AdminService/ListDevices", ListDevices},
       {"GET", "/api/v1/workloads/*", "/hone.v1.RecordService/Query", ShowWorkload},

@@ -15,6 +15,7 @@
 #include "proto/convert.h"
 #include "tests/unit/tracker/http/site_fixture.h"
 #include "tracker/http/farm_view.h"
+#include "tracker/job_json.h"
 
 namespace hone::tracker {
 namespace {
@@ -230,6 +231,27 @@ TEST_F(ApiTest, JobsComeInPagesTheNewestFirst) {
   for (const char* bad : {"limit=0", "limit=501", "limit=x", "state=ended", "limit=1&limit=2"}) {
     EXPECT_EQ(Get(std::string("/api/v1/jobs?") + bad).status, 400) << bad;
   }
+}
+
+TEST_F(ApiTest, JobsAreFoundByTheirModel) {
+  v1::JobSpec run;
+  run.set_request_id("request-run");
+  run.set_name("net.hone");
+  for (const char* package : {"net.hone", "net.hone", "other.hone"}) {
+    v1::FileName* file = run.mutable_run()->add_packages();
+    file->set_name(package);
+    file->set_digest(std::string(64, 'a'));
+    file->set_bytes(1);
+  }
+  EXPECT_EQ(ModelsOf(run), (std::vector<std::string>{"net", "other"}));
+  const std::string tuned = SubmitJob("net.onnx"), other = SubmitJob("other.onnx");
+  const Json found = GetJson("/api/v1/jobs?model=net");
+  ASSERT_THAT(found["jobs"], SizeIs(1));
+  EXPECT_EQ(found["jobs"][0]["job"], tuned);
+  EXPECT_THAT(GetJson("/api/v1/jobs?model=ne")["jobs"], SizeIs(0));
+  const Json models = GetJson("/api/v1/models")["models"];
+  ASSERT_THAT(models, SizeIs(3));
+  EXPECT_EQ(models[0], Json({{"model", "other"}, {"newest", other}, {"tunes", 1}, {"runs", 0}}));
 }
 
 TEST_F(ApiTest, APageOfOpenJobsMayBeginAfterOneThatEndedMeanwhile) {
