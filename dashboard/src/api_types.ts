@@ -35,6 +35,18 @@ export interface Jobs {
   more: boolean;
 }
 
+/** GET /api/v1/models */
+export interface Models {
+  models: ModelLine[];
+}
+
+export interface ModelLine {
+  model: string;
+  newest: string;
+  tunes: number;
+  runs: number;
+}
+
 export interface Job {
   job: string;
   model: string;
@@ -69,9 +81,6 @@ export interface Job {
 export interface JobDetail extends Job {
   model_digest: string;
   threads: number;
-  job?: string;
-  model?: string;
-  nodes?: string;
   seed: number; // rounded: it has 64 bits, which no number here has
   seed_text: string;
   options: Record<string, string>;
@@ -270,6 +279,9 @@ export interface RecordRow {
   environment: string;
   measured_by: string;
   measured_at_ms: number;
+  job?: string;
+  model?: string;
+  nodes?: string;
   seed: number; // rounded: it has 64 bits, which no number here has
   seed_text: string;
 }

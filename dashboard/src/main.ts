@@ -30,6 +30,7 @@ let opened = 0; // pages so far: each has a tree of its own
 
 const views: [path: string, name: string][] = [
   ['/', 'Overview'],
+  ['/models', 'Models'],
   ['/jobs', 'Jobs'],
   ['/devices', 'Devices'],
   ['/records', 'Records'],

@@ -25,6 +25,7 @@ const tones: Record<string, Tone> = {
   drained: 'warn',
   offline: 'quiet',
   queued: 'quiet',
+  slower: 'bad',
   cancelled: 'quiet',
 };
 

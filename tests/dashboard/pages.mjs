@@ -277,6 +277,8 @@ await eventually(async () => (await textOf(page, 'main table')).includes('Decide
 // Every page in every look: by its own address, since each view has a link.
 const pages = [
   ['overview', '/', 'Overview'],
+  ['models', '/models', 'Models'],
+  ['model', '/models/residual_blocks', 'residual_blocks'],
   ['jobs', '/jobs', 'Jobs'],
   ['job', `/jobs/${second}`, 'inverted_bottlenecks.onnx'],
   ['job-done', `/jobs/${first}`, 'residual_blocks.onnx'],

@@ -19,6 +19,7 @@ const bundled = await build({
       export { bestSoFar } from './src/best';
       export { earlierBest, figuresOf } from './src/search_figures';
       export { withJob, withOlder } from './src/job_list';
+      export { history, placesOf } from './src/model_history';
       export { nearestAtX } from './src/plot_points';
       export { labelled, logarithmicRange, logarithmicSplits } from './src/plot_scale';
       export { ApiError, keyIn } from './src/api';
@@ -285,4 +286,39 @@ test('a logarithmic axis without positive values has some range', () => {
     assert.deepEqual(parts.logarithmicRange(least, most, 1.1), [0.1, 1]);
   assert.deepEqual(parts.logarithmicSplits(0, 1), []);
   assert.deepEqual(parts.logarithmicSplits(1, 1), [1]);
+});
+
+test('a model has a place for each device, and its newest job is held against the fastest before', () => {
+  const job = (id, devices, after, ended) => ({
+    job: id,
+    run: null,
+    devices,
+    target: 'cpu',
+    latency_ms_after: after,
+    ended: ended === null ? null : `2026-11-0${ended}T00:00:00Z`,
+  });
+  const jobs = [
+    job('f', ['pi'], null, null), // it still runs
+    job('e', ['pi'], 11, 5),
+    job('d', ['jetson'], 4, 4),
+    job('c', ['pi'], 12, 3),
+    job('b', ['pi'], 10, 2),
+    { ...job('a', ['pi'], null, 1), run: { packages: [] } },
+  ];
+  const places = parts.placesOf(jobs);
+  assert.deepEqual(
+    places.map(({ device, newest, jobs: number }) => [device, newest.job, number]),
+    [
+      ['pi', 'e', 3],
+      ['jetson', 'd', 1],
+    ],
+  );
+  assert.ok(Math.abs(places[0].slower - 0.1) < 1e-9);
+  assert.equal(places[1].slower, null);
+  const { points, series } = parts.history(jobs, places);
+  assert.deepEqual(points.map(({ job: id }) => id), ['b', 'c', 'd', 'e']);
+  assert.deepEqual(series, [
+    [10, 12, null, 11],
+    [null, null, 4, null],
+  ]);
 });

@@ -13,7 +13,7 @@ import { button, figures, link, moment } from '../widgets';
 const pageSize = 100;
 const mostExported = 20; // pages: each ends at 10,000 lines or 4 MiB
 const exportWaits = [1000, 2000, 4000]; // before a page that was refused for the moment is asked for again
-const filters = ['operator', 'workload', 'target', 'device', 'compiler', 'kind', 'confirmed'] as const;
+const filters = ['operator', 'workload', 'model', 'target', 'device', 'compiler', 'kind', 'confirmed'] as const;
 type Filter = Record<(typeof filters)[number], string>;
 
 const kinds = [
@@ -102,7 +102,7 @@ export function recordsPage(window: Window): Page {
   }
   async function loadBest(after?: string) {
     const question = questionNow();
-    const { kind: _kind, confirmed: _confirmed, ...key } = filter();
+    const { kind: _kind, confirmed: _confirmed, model: _model, ...key } = filter(); // winners are of all models
     const page = await ask<BestPage>(withParameters('records/best', { ...key, limit: pageSize, after }), window.closed);
     if (question !== questionNow() || (after !== undefined && after !== next)) return;
     best = after === undefined ? page.best : [...best, ...page.best];
@@ -180,6 +180,7 @@ export function recordsPage(window: Window): Page {
       { onsubmit: search, class: 'actions', role: 'search', 'aria-label': 'Records' },
       field('operator', 'Operator', 'a part of it'),
       field('workload', 'Workload', 'beginning of its digest'),
+      field('model', 'Model', 'its file, as net.onnx'),
       field('target', 'Target', 'the whole text'),
       field('device', 'Device', 'the whole fingerprint'),
       field('compiler', 'Compiler', 'its version'),
