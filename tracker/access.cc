@@ -44,6 +44,7 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.JobService/Watch", {kViewer, kClient, kAdmin}},
       {"/hone.v1.JobService/Cancel", {kClient, kAdmin}},
       {"/hone.v1.AdminService/ListDevices", {kTuner, kViewer, kClient, kAdmin}},
+      {"/hone.v1.AdminService/ListTuners", {kViewer, kClient, kAdmin}},
       {"/hone.v1.AdminService/Drain", {kAdmin}},
       {"/hone.v1.AdminService/Undrain", {kAdmin}},
       {"/hone.v1.AdminService/GetFarm", {kViewer, kClient, kAdmin}},

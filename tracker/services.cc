@@ -158,6 +158,11 @@ class AdminServiceShell final : public v1::AdminService::Service {
     *response = shell_->ListDevices(asked);
     return grpc::Status::OK;
   }
+  grpc::Status ListTuners(grpc::ServerContext*, const v1::ListTunersRequest*,
+                          v1::ListTunersResponse* response) override {
+    *response = shell_->ListTuners();
+    return grpc::Status::OK;
+  }
   grpc::Status Drain(grpc::ServerContext* context, const v1::DrainRequest* request,
                      v1::DrainResponse* response) override {
     const auto drained = Await<v1::DrainResponse>(

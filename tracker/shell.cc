@@ -522,6 +522,13 @@ v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request
   return response;
 }
 
+v1::ListTunersResponse Shell::ListTuners() {
+  Turn turn(this);
+  v1::ListTunersResponse response;
+  for (v1::Tuner& tuner : farm_.ListTuners(Now())) *response.add_tuners() = std::move(tuner);
+  return response;
+}
+
 template <typename Response>
 void Shell::SetDrained(const std::string& agent_id, std::optional<std::string> reason, Done<Response> done) {
   if (agent_id.empty())

@@ -35,6 +35,18 @@ export interface Jobs {
   more: boolean;
 }
 
+/** GET /api/v1/tuners */
+export interface Tuners {
+  tuners: TunerLine[];
+}
+
+export interface TunerLine {
+  tuner: string;
+  online: boolean;
+  last_seen: string;
+  jobs: string[];
+}
+
 /** GET /api/v1/models */
 export interface Models {
   models: ModelLine[];

@@ -12,6 +12,7 @@ type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'quiet';
 
 const tones: Record<string, Tone> = {
   running: 'busy',
+  tuning: 'busy',
   measuring: 'busy',
   succeeded: 'good',
   good: 'good',

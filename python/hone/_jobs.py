@@ -14,7 +14,7 @@ from ._models import ModelLike, Shapes, as_model, shape_texts
 from ._package import Names, place
 from ._program import PathLike, absolute, call_json
 from ._progress import ProgressOption
-from ._results import Device, JobStatus, job_statuses, made
+from ._results import Device, JobStatus, Tuner, job_statuses, made
 from ._stoppable import in_thread
 from ._table import Table, fields_html
 
@@ -170,5 +170,11 @@ def devices(*, tracker: str | None = None, program: PathLike | None = None) -> T
     document = call_json(["devices", *place((), (), tracker)], program=program)
     return Table([made(Device, one) for one in document["devices"]],
                  ["name", "activity", "health", "target", "labels", "threads", "batches", "reason"])
+
+
+def tuners(*, tracker: str | None = None, program: PathLike | None = None) -> Table[Tuner]:
+    """The tuners that called the tracker in the last day. The parameters and errors are those of `jobs`."""
+    document = call_json(["tuners", *place((), (), tracker)], program=program)
+    return Table([made(Tuner, one) for one in document["tuners"]], ["tuner", "state", "last_seen", "jobs"])
 
 

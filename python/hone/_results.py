@@ -146,6 +146,21 @@ class Device:
 
 
 @dataclass(frozen=True)
+class Tuner:
+    """A tuner of a farm.
+
+    tuner: its name. state: "idle", "tuning" or "offline". last_seen: the instant of its last call, as text. jobs: the ids
+    of the jobs that it holds.
+    """
+
+    tuner: str
+    state: str
+    last_seen: str
+    jobs: list[str]
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Record:
     """The fastest schedule that is recorded for a kernel on a device.
 

@@ -27,6 +27,7 @@ records = as_coroutine(_records.records)
 run = as_coroutine(_package.run)
 submit = as_coroutine(_jobs.submit)
 tune = as_coroutine(_jobs.tune)
+tuners = as_coroutine(_jobs.tuners)
 
 __all__ = ["bench", "check", "compile", "devices", "gate", "jobs", "lock", "measure", "measurements", "profile", "records", "run",
-           "submit", "tune"]
+           "submit", "tune", "tuners"]

@@ -474,6 +474,8 @@ class FarmTest(unittest.TestCase):
         while not (devices := hone.devices(tracker=self.farm.tracker)) and time.monotonic() < deadline:
             time.sleep(0.1)  # the agent joins while the farm already takes jobs
         self.assertEqual([device.name for device in devices], ["local/cpu"])
+        tuners = hone.tuners(tracker=self.farm.tracker)
+        self.assertEqual([tuner.state for tuner in tuners if not tuner.jobs], ["idle"] * len(tuners))
         with self.assertRaisesRegex(hone.CommandError, "rpi4"):
             hone.submit(MODEL, {"x": X}, trials=1, devices="rpi4", tracker=self.farm.tracker)
 

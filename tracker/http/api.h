@@ -67,6 +67,7 @@ absl::StatusOr<HttpResponse> StreamEvents(const ApiContext& context, const ApiCa
 absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListModels(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ListTuners(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call);
 
 // Records. ShowDrift: a sample of timed records with what tells the device's speed (DriftToJson), for a plot over time.

@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/held_call.h"
 #include "tracker/http/api.h"
 #include "tracker/http/farm_view.h"
@@ -115,6 +116,17 @@ absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCal
   }
   if (!found) return absl::NotFoundError(fmt::format("after={}: there is no such device", after));
   return JsonResponse({{"devices", devices}, {"more", more}, {"trouble", all.trouble()}});
+}
+
+absl::StatusOr<HttpResponse> ListTuners(const ApiContext& context, const ApiCall&) {
+  Json tuners = Json::array();
+  for (const v1::Tuner& tuner : context.shell->ListTuners().tuners()) {
+    tuners.push_back({{"tuner", tuner.tuner_id()},
+                      {"online", tuner.online()},
+                      {"last_seen", TimeToJson(FromProto(tuner.last_seen()))},
+                      {"jobs", tuner.job_ids()}});
+  }
+  return JsonResponse({{"tuners", tuners}});
 }
 
 absl::StatusOr<HttpResponse> ShowOverview(const ApiContext& context, const ApiCall&) {

@@ -90,6 +90,7 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/models", "/hone.v1.JobService/List", ListModels},
       {"GET", "/api/v1/jobs/*", "/hone.v1.JobService/Get", ShowJob},
       {"GET", "/api/v1/devices", "/hone.v1.AdminService/ListDevices", ListDevices},
+      {"GET", "/api/v1/tuners", "/hone.v1.AdminService/ListTuners", ListTuners},
       {"GET", "/api/v1/workloads/*", "/hone.v1.RecordService/Query", ShowWorkload},
       {"GET", "/api/v1/workloads/*/importance", "/hone.v1.RecordService/Query", ShowImportance},
       {"GET", "/api/v1/candidates/*", "/hone.v1.RecordService/Query", ShowCandidate},

@@ -488,10 +488,12 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   HONE_RETURN_IF_ERROR(CheckStorage());
   if (request.leaving()) {
     jobs_.RemoveTuner(request.tuner_id(), request.boot_id(), now);
+    tuners_.Remove(request.tuner_id());
     DropReleasedJobs();
     CheckQueued(now);
     return v1::LeaseJobResponse();
   }
+  tuners_.Note(request.tuner_id(), now);
   HONE_RETURN_IF_ERROR(jobs_.CheckQuota(request.tuner_id()));
   const std::optional<JobQueue::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now, UseByUser());
   DropReleasedJobs();
@@ -511,6 +513,7 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
                                                                 absl::Time now) {
   now = AdvanceClock(now);
   HONE_ASSIGN_OR_RETURN(bool cancelled, jobs_.RenewLease(request.lease(), now));
+  tuners_.Note(jobs_.TunerIdOf(request.lease().job_id()), now);
   HONE_RETURN_IF_ERROR(CheckStorage());
   if (request.has_progress()) {
     HONE_ASSIGN_OR_RETURN(cancelled, jobs_.Report(request.lease(), request.progress(), now));
@@ -519,6 +522,21 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
   response.set_cancelled(cancelled);
   *response.mutable_waited() = ToProto(batches_.fair_share().Waited(request.lease().job_id()));
   return response;
+}
+
+std::vector<v1::Tuner> Farm::ListTuners(absl::Time now) {
+  now = AdvanceClock(now);
+  std::vector<v1::Tuner> tuners;
+  for (const KnownTuner& known : tuners_.List(now)) {
+    v1::Tuner& tuner = tuners.emplace_back();
+    tuner.set_tuner_id(known.id);
+    tuner.set_online(known.is_online);
+    *tuner.mutable_last_seen() = ToProto(ToWallTime(known.last_heard));
+    for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
+      if (jobs_.TunerIdOf(job->id()) == known.id) tuner.add_job_ids(job->id());
+    }
+  }
+  return tuners;
 }
 
 absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest request, absl::Time now) {

@@ -35,6 +35,7 @@
 #include "tracker/queue/histogram.h"
 #include "tracker/queue/jobs.h"
 #include "tracker/queue/limits.h"
+#include "tracker/queue/tuners.h"
 
 namespace hone::tracker {
 
@@ -100,6 +101,7 @@ class Farm {
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.RecordNotice(job_id, notice); }
   // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobQueue::NoteKind).
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
+  std::vector<v1::Tuner> ListTuners(absl::Time now);
   // The digests of the files that open jobs need.
   std::set<std::string> FilesInUse() const;
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
@@ -194,6 +196,7 @@ class Farm {
   absl::Duration time_stalled_;
   std::string storage_failure_;
   JobQueue jobs_;
+  TunerRegistry tuners_;
   DeviceRegistry devices_;
   BatchQueue batches_;
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when

@@ -99,6 +99,8 @@ class JobQueue {
 
   bool HasRequest(const std::string& request_id) const { return by_request_id_.contains(request_id); }
   const v1::Job* Find(const std::string& job_id) const;  // nullptr when unknown
+  // The id of the tuner that holds the job's lease; "" for a job that no tuner holds.
+  std::string TunerIdOf(const std::string& job_id) const { return jobs_.at(job_id).tuner_id; }
   std::string TunerOf(const std::string& job_id) const;  // the name of the tuner that holds its lease (before the '/')
   // The job without the texts and hints of its workloads, which only tuners need.
   v1::Job WithoutWorkloadTexts(const std::string& job_id);

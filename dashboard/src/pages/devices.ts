@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // All devices: what each does, how it is, and what may be done about it.
 import { act, ApiError, ask } from '../api';
-import type { Device, Devices } from '../api_types';
+import type { Device, Devices, TunerLine, Tuners } from '../api_types';
 import { h } from '../dom';
 import { count, duration, number, short } from '../format';
 import { addressOf } from '../links';
-import { may, type Page, type Window } from '../page';
+import { may, type Page, sparingly, type Window } from '../page';
 import { type Column, table } from '../table';
-import { badge, button, choice, confirmed, link } from '../widgets';
+import { badge, button, choice, command, confirmed, link, moment, section } from '../widgets';
+
+const oftenest = 5000;
 
 /** The one word for how a device is: what keeps it from work comes first. */
 export function stateOf(device: Device): string {
@@ -113,6 +115,17 @@ function columns(window: Window): Column<Device>[] {
   ];
 }
 
+const tunerColumns: Column<TunerLine>[] = [
+  { name: 'Tuner', by: (t) => t.tuner, cell: (t) => t.tuner },
+  { name: 'State', by: (t) => tunerState(t), cell: (t) => badge(tunerState(t)) },
+  { name: 'Tunes', cell: (t) => t.jobs.map((job, i) => [i === 0 ? '' : ', ', link(addressOf.job(job), short(job, 8))]) },
+  { name: 'Last seen', by: (t) => t.last_seen, cell: (t) => (t.online ? '' : moment(t.last_seen)) },
+];
+
+function tunerState(tuner: TunerLine): string {
+  return !tuner.online ? 'offline' : tuner.jobs.length > 0 ? 'tuning' : 'idle';
+}
+
 export async function loadDevices(window: Window): Promise<string> {
   const { devices } = window.farm;
   let page: Devices;
@@ -130,10 +143,26 @@ export async function loadDevices(window: Window): Promise<string> {
 
 export function devicesPage(window: Window): Page {
   const { devices } = window.farm;
+  let tuners: TunerLine[] = [];
+  const loadTuners = async () => {
+    tuners = (await ask<Tuners>('tuners', window.closed)).tuners;
+  };
+  // No event tells of tuners, but what they take and end is told.
+  const refreshTuners = sparingly(
+    async () => {
+      await loadTuners();
+      window.show();
+    },
+    oftenest,
+    window.closed,
+  );
   return {
     title: () => 'Devices',
     async load() {
-      await loadDevices(window);
+      await Promise.all([loadDevices(window), loadTuners()]);
+    },
+    change({ jobs }) {
+      if (jobs) refreshTuners();
     },
     render() {
       const wanted = window.query('state');
@@ -167,6 +196,19 @@ export function devicesPage(window: Window): Page {
           sort: (sort) => window.setQuery({ sort }),
           empty: 'No such device.',
         }),
+        section(
+          'Tuners',
+          table({
+            name: 'Tuners',
+            columns: tunerColumns,
+            rows: tuners,
+            key: (t) => t.tuner,
+            order: window.query('tuners'),
+            sort: (order) => window.setQuery({ tuners: order }),
+            empty: 'No tuner called in the last day. Jobs that tune wait until one is started:',
+          }),
+          tuners.length === 0 ? command('hone-tuner --tracker HOST:PORT', 'The command that starts a tuner') : null,
+        ),
       ];
     },
   };

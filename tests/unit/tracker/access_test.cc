@@ -198,7 +198,7 @@ TEST(AccessTest, RolesMayCallTheirMethods) {
                                          "RecordService/Best",       "RecordService/Query",  "RecordService/ListBest",
                                          "RecordService/Stats",      "RecordService/Export", "AdminService/GetFarm",
                                          "AdminService/ListDevices", "FileService/Describe", "FileService/Get",
-                                         "JoinService/Renew",        "JoinService/WhoAmI"};
+                                         "JoinService/Renew",        "JoinService/WhoAmI",   "AdminService/ListTuners"};
   std::set<std::string> client = reading;
   client.insert({"JobService/Submit", "JobService/Cancel", "FileService/Offer", "FileService/Put"});
   std::set<std::string> admin = client;
