@@ -216,7 +216,10 @@ void Shell::EndOverdue(Turn& turn, bool look_for_callers) {
   };
   if (look_for_callers && now >= agents_checked_ + kAgentCheckPeriod) {
     agents_checked_ = now;
-    end(agents_, second, with_nothing);
+    end(agents_, second, [&](HeldAgent& call) {
+      if (now < call.until) farm_.NoteBrokenOff(call.request.agent_id(), now);
+      with_nothing(call);
+    });
   }
   EndOverdueAgents(turn);
   end(tuners_, itself, with_nothing);

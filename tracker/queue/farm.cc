@@ -389,6 +389,10 @@ void Farm::NoteAlive(const std::string& agent_id, absl::Time now) {
   if (Agent* agent = devices_.Find(agent_id)) agent->last_seen = AdvanceClock(now);
 }
 
+void Farm::NoteBrokenOff(const std::string& agent_id, absl::Time now) {
+  if (Agent* agent = devices_.Find(agent_id)) agent->broke_off = AdvanceClock(now);
+}
+
 std::optional<std::string> Farm::NextAgentForNewWork(const std::function<bool(const std::string&)>& held,
                                                      absl::Time now) {
   now = AdvanceClock(now);

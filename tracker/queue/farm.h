@@ -70,6 +70,8 @@ class Farm {
   std::string JobOfLease(const std::string& lease_id) const;
   // The agent waits in an open call while its results are being stored: it is not silent.
   void NoteAlive(const std::string& agent_id, absl::Time now);
+  // The open call of the agent broke off, or the agent may not call any more.
+  void NoteBrokenOff(const std::string& agent_id, absl::Time now);
   // Names the next agent to call Offer for: its call is held, and it has an idle device for the oldest newly queued
   // piece. The caller calls Offer and then this again, until it returns nullopt: no newly queued piece is left that
   // such an agent could take. If Offer leaves the call held, the caller must call SkipNewlyQueued before the next call.
