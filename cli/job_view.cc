@@ -17,6 +17,7 @@
 #include "cli/progress_line.h"
 #include "cli/quantity_text.h"
 #include "proto/convert.h"
+#include "tracker/job_json.h"
 
 namespace hone::cli {
 namespace {
@@ -38,7 +39,7 @@ std::string Trials(const v1::Job& job) {
 }
 
 std::string Left(const v1::Job& job, absl::Time now) {
-  const std::optional<absl::Duration> left = TimeLeft(job, now);
+  const std::optional<absl::Duration> left = tracker::TimeLeft(job, now);
   return left.has_value() ? fmt::format(", {} left", Clock(absl::ToDoubleSeconds(*left))) : "";
 }
 
@@ -130,21 +131,6 @@ Screen ScreenOf(int terminal) {
 
 }  // namespace
 
-std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
-  if (HasEnded(job.state())) return std::nullopt;
-  const v1::JobProgress& progress = job.progress();
-  std::optional<absl::Duration> left;
-  const auto at_most = [&left](absl::Duration other) { left = left.has_value() ? std::min(*left, other) : other; };
-  if (job.spec().has_time_budget()) {
-    at_most(hone::FromProto(job.spec().time_budget()) - absl::Seconds(progress.seconds()));
-  }
-  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
-    at_most(absl::Seconds(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second()));
-  }
-  if (job.spec().has_until()) at_most(absl::FromUnixSeconds(job.spec().until().seconds()) - now);
-  return left.has_value() ? std::optional(std::max(*left, absl::ZeroDuration())) : std::nullopt;
-}
-
 std::string Line(const v1::WatchJobResponse& heard, absl::Time now) {
   const v1::Job& job = heard.job();
   const std::string doing = Doing(heard);
@@ -157,7 +143,7 @@ nlohmann::ordered_json ProgressOf(const v1::WatchJobResponse& heard, absl::Time 
   using Json = nlohmann::ordered_json;
   const v1::Job& job = heard.job();
   const v1::JobProgress& progress = job.progress();
-  const std::optional<absl::Duration> left = TimeLeft(job, now);
+  const std::optional<absl::Duration> left = tracker::TimeLeft(job, now);
   const double seconds_left = left.has_value() ? absl::ToDoubleSeconds(*left) : 0;
   const double all = progress.seconds() + seconds_left;
   Json share = nullptr;

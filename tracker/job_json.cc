@@ -6,6 +6,7 @@
 
 #include "base/median.h"
 #include "base/quantile.h"
+#include "proto/convert.h"
 
 namespace hone::tracker {
 namespace {
@@ -77,6 +78,22 @@ std::vector<std::string> ModelsOf(const v1::JobSpec& spec) {
   for (const v1::FileName& package : spec.run().packages()) add(package.name());
   if (!spec.has_run()) add(spec.name());
   return models;
+}
+
+std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
+  if (job.state() != v1::JOB_STATE_RUNNING) return std::nullopt;
+  const v1::JobProgress& progress = job.progress();
+  const bool stands_still = !job.waiting_for().empty() && progress.trials_per_second() == 0;
+  std::optional<absl::Duration> left;
+  const auto at_most = [&left](absl::Duration other) { left = std::min(left.value_or(other), other); };
+  if (job.spec().has_time_budget() && !stands_still) {
+    at_most(FromProto(job.spec().time_budget()) - absl::Seconds(progress.seconds()));
+  }
+  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
+    at_most(absl::Seconds(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second()));
+  }
+  if (job.spec().has_until()) at_most(FromProto(job.spec().until()) - now);
+  return left.has_value() ? std::optional(std::max(*left, absl::ZeroDuration())) : std::nullopt;
 }
 
 nlohmann::ordered_json NoticeToJson(const v1::Job& job) {

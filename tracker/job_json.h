@@ -5,9 +5,11 @@
 #define HONE_TRACKER_JOB_JSON_H_
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "hone/v1/job.pb.h"
 
 namespace hone::tracker {
@@ -20,6 +22,9 @@ std::vector<std::string> ModelsOf(const v1::JobSpec& spec);
 inline nlohmann::ordered_json ValueOrNull(bool known, double value) {
   return known ? nlohmann::ordered_json(value) : nullptr;
 }
+// The time until the running job reaches its first limit, at its present speed. nullopt: it does not run, has no limit,
+// or its clock stands still because it waits.
+std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now);
 // How the job spent its time, and how many candidates reached each stage.
 nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent);
 // The state of the notice of `hone submit --notify`; null for a job without one.

@@ -63,7 +63,7 @@ Json OverviewToJson(Shell& shell, const std::filesystem::path& records) {
   double trials_per_second = 0;
   shell.WithFarm([&trials_per_second](const Farm& farm, absl::Time) {
     for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
-      trials_per_second += job->progress().trials_per_second();
+      if (!farm.LacksDevice(job->id())) trials_per_second += job->progress().trials_per_second();
     }
   });
   return {{"time", TimeToJson(absl::Now())},

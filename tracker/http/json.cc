@@ -30,22 +30,6 @@ Json MaybeTime(bool has, const google::protobuf::Timestamp& time) {
 
 Json InstantToJson(records::Instant time) { return TimeToJson(absl::FromUnixMillis(time.time_since_epoch().count())); }
 
-// Seconds until the job reaches its first limit, at its present speed. nullopt where it does not run or has no limit.
-std::optional<double> SecondsLeft(const v1::Job& job, absl::Time now) {
-  if (job.state() != v1::JOB_STATE_RUNNING) return std::nullopt;
-  std::optional<double> left;
-  const auto at_most = [&left](double seconds) { left = std::max(0.0, std::min(left.value_or(seconds), seconds)); };
-  const v1::JobProgress& progress = job.progress();
-  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
-    at_most(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second());
-  }
-  if (job.spec().has_time_budget()) {
-    at_most(absl::ToDoubleSeconds(FromProto(job.spec().time_budget())) - progress.seconds());
-  }
-  if (job.spec().has_until()) at_most(absl::ToDoubleSeconds(FromProto(job.spec().until()) - now));
-  return left;
-}
-
 Json FailedToJson(const v1::JobProgress& progress) {
   Json failed = Json::object();
   for (const v1::FailureCount& count : progress.failed()) failed[OutcomeName(count.kind())] = count.count();
@@ -150,7 +134,7 @@ Json TimeToJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ
 Json JobToJson(const v1::Job& job, absl::Time now) {
   const v1::JobSpec& spec = job.spec();
   const v1::JobProgress& progress = job.progress();
-  const std::optional<double> left = SecondsLeft(job, now);
+  const std::optional<absl::Duration> left = TimeLeft(job, now);
   return {{"job", job.id()},
           {"model", spec.name()},
           {"models", ModelsOf(spec)},
@@ -173,7 +157,7 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"trials_limit", ValueOrNull(spec.trials() > 0, static_cast<double>(spec.trials()))},
           {"seconds", progress.seconds()},
           {"seconds_limit", ValueOrNull(spec.has_time_budget(), absl::ToDoubleSeconds(FromProto(spec.time_budget())))},
-          {"seconds_left", ValueOrNull(left.has_value(), left.value_or(0))},
+          {"seconds_left", ValueOrNull(left.has_value(), absl::ToDoubleSeconds(left.value_or(absl::ZeroDuration())))},
           {"trials_per_second", progress.trials_per_second()},
           {"failed", FailedToJson(progress)},
           {"latency_ms_before", ValueOrNull(progress.has_latency_before_seconds(),

@@ -615,7 +615,7 @@ std::vector<v1::Job> Farm::GetJobSummaries(const std::vector<std::string>& ids, 
     const v1::Job* job = jobs_.Find(id);
     if (job == nullptr) continue;
     lines.push_back(JobQueue::SummaryOf(*job));
-    lines.back().set_waiting_for(WaitingFor(*job, now, place));
+    Describe(*job, now, place, lines.back());
   }
   return lines;
 }
@@ -626,7 +626,7 @@ std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Ti
   size_t bytes = 0;
   for (const v1::Job* job : jobs_.List(request)) {
     list.push_back(request.for_people() ? jobs_.WithoutWorkloadTexts(job->id()) : *job);
-    list.back().set_waiting_for(WaitingFor(*job, now, place));
+    Describe(*job, now, place, list.back());
     bytes += list.back().ByteSizeLong();
     if (bytes <= kListBytesMax) continue;
     list.pop_back();
@@ -652,9 +652,15 @@ absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time no
   return Described(*job, now);
 }
 
-v1::Job Farm::Described(v1::Job job, absl::Time now) const {
-  job.set_waiting_for(WaitingFor(job, now, JobsAhead()));
-  return job;
+void Farm::Describe(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const {
+  shown.set_waiting_for(WaitingFor(job, now, place));
+  if (LacksDevice(job.id())) shown.mutable_progress()->set_trials_per_second(0);
+}
+
+v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
+  v1::Job shown = job;
+  Describe(job, now, JobsAhead(), shown);
+  return shown;
 }
 
 v1::GetFarmResponse Farm::Counters(absl::Time now) const {

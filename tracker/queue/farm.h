@@ -104,6 +104,9 @@ class Farm {
   // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobQueue::NoteKind).
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
   std::vector<v1::Tuner> ListTuners(absl::Time now);
+  // Whether the running job's batches wait because no device can take them. Its tuner still reports the speed of
+  // before.
+  bool LacksDevice(const std::string& job_id) const { return absent_since_.contains(job_id); }
   // The digests of the files that open jobs need.
   std::set<std::string> FilesInUse() const;
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
@@ -167,7 +170,8 @@ class Farm {
   bool CanTake(const Agent& agent, const Device& device, const v1::Batch& batch, const Avoid& avoid,
                absl::Time now) const;
   bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
-  v1::Job Described(v1::Job job, absl::Time now) const;
+  // The job as clients see it.
+  v1::Job Described(const v1::Job& job, absl::Time now) const;
 
   // runs.cc: jobs that run packages.
   void CheckQueuedRun(const v1::Job& job, absl::Time now);
@@ -178,6 +182,8 @@ class Farm {
   // may be called for many jobs.
   using Place = std::function<int(const std::string& job_id)>;
   Place JobsAhead() const;
+  // Sets in a copy of the job what depends on other jobs and on devices.
+  void Describe(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const;
   std::string WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const;
   std::string DescribeTurn(const v1::Job& job, absl::Time now) const;
   std::string DescribeAbsence(const v1::Requirements& requirements, absl::Time now) const;

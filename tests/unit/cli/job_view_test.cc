@@ -15,6 +15,7 @@
 #include "cli/job_text.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
+#include "tracker/job_json.h"
 
 namespace hone::cli {
 namespace {
@@ -63,6 +64,8 @@ v1::WatchJobResponse Running(std::string id = "j1") {
   return heard;
 }
 
+using tracker::TimeLeft;
+
 TEST(TimeLeftTest, IsTheSmallestLimit) {
   v1::Job job = Running().job();
   EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
@@ -82,6 +85,17 @@ TEST(TimeLeftTest, TrialLimitNeedsAMeasuredRate) {
   job.mutable_spec()->set_trials(1000);
   job.mutable_progress()->set_trials_per_second(0);
   EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
+}
+
+TEST(TimeLeftTest, TheClockOfAJobWithoutADeviceStandsStill) {
+  v1::Job job = Running().job();
+  job.mutable_spec()->mutable_time_budget()->set_seconds(85);
+  job.set_waiting_for("a device for room=lab");
+  EXPECT_EQ(TimeLeft(job, kNow), absl::Seconds(60)) << "it still measures";
+  job.mutable_progress()->set_trials_per_second(0);
+  EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
+  job.mutable_spec()->mutable_until()->set_seconds(absl::ToUnixSeconds(kNow) + 3600);
+  EXPECT_EQ(TimeLeft(job, kNow), absl::Hours(1)) << "that instant comes";
 }
 
 TEST(PictureTest, ShowsJobAndWorkloadsByShareOfTime) {
