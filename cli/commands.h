@@ -26,7 +26,12 @@ void AddCheckCommand(CLI::App& app, absl::Status* result);
 // `hone run PACKAGE --input IN.npz --output OUT.npz [--threads N]`: runs a package once on arrays from a file.
 //
 // The arrays have the names of the model's inputs and outputs. Their types and shapes must match the model's exactly.
+// With --check MODEL.onnx it also compares the package with its model, as `hone diff` does.
 void AddRunCommand(CLI::App& app, absl::Status* result);
+
+// `hone diff MODEL.onnx PACKAGE [--input IN.npz | --shape NAME=SHAPE]`: compares a package with its unoptimized model,
+// value by value, and names the kernels that are wrong (deploy/diff/diff_model.h).
+void AddDiffCommand(CLI::App& app, absl::Status* result);
 
 // `hone bench PACKAGE [--threads N] [--seconds S] [--json]`: measures the time of one run of a package on random
 // inputs.

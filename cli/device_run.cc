@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "cli/device_reports.h"
 #include "cli/farm_devices.h"
@@ -111,6 +112,20 @@ absl::Status MeasureOnDevices(const TimedRunOptions& options, DeviceRunOptions& 
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
                         RunOnDevices(device, {{options.package}, options.input, std::move(task)}));
   return options.json ? PrintJson(RunsToJson(jobs)) : PrintText(RunsToText(jobs));
+}
+
+absl::StatusOr<run::KeptRun> KeepOnDevice(DeviceRunOptions& options, DeviceRun run, std::string* device) {
+  if (options.devices.size() > 1) return UsageError("--device: the values come from one device; give one --device");
+  run.task.set_keep_outputs(true);
+  run.task.set_keep_values(true);
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, RunOnDevices(options, std::move(run)));
+  const v1::JobProgress& progress = jobs.front().progress();
+  *device = progress.run_device();
+  HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  const std::string path = folder / "values.npz";
+  HONE_RETURN_IF_ERROR(FetchFile(options, progress.run().packages(0).outputs(), path));
+  HONE_ASSIGN_OR_RETURN(const run::NpzReader reader, run::NpzReader::Open(path));
+  return run::ReadKept(reader);
 }
 
 absl::Status FetchFile(DeviceRunOptions& options, const v1::FileName& file, const std::string& path) {

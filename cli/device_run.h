@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "cli/timed_run_options.h"
 #include "cli/tracker_options.h"
+#include "deploy/run/kept_run.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/run.pb.h"
 
@@ -45,6 +46,10 @@ absl::StatusOr<v1::RunTask> TaskOf(const TimedRunOptions& options);
 // The whole of `bench` and `profile` with --device: runs the package of the options, and prints the reports as text or
 // JSON. profile: measure the kernels, too.
 absl::Status MeasureOnDevices(const TimedRunOptions& options, DeviceRunOptions& device, bool profile);
+
+// Runs the package of `run` once on the only device, and returns all that the run read and computed. *device: the name
+// of the device. Usage error: several devices are given. Other errors as of RunOnDevices.
+absl::StatusOr<run::KeptRun> KeepOnDevice(DeviceRunOptions& options, DeviceRun run, std::string* device);
 
 // Fetches a file of a report from the tracker and writes it to `path`, whole or not at all.
 absl::Status FetchFile(DeviceRunOptions& options, const v1::FileName& file, const std::string& path);

@@ -58,6 +58,13 @@ void ModelOptions::AddOptionalTo(CLI::App* command, Count target_count) {
   AddTargetTo(command, target_count);
 }
 
+void ModelOptions::AddMeaningTo(CLI::App* command) {
+  // A list would also take the words of further positional options.
+  const auto set = [this](const std::string& path) { models = {path}; };
+  command->add_option_function<std::string>("MODEL", set, "the model, an ONNX file")->required();
+  AddBindingsTo(command);
+}
+
 void ModelOptions::AddInputsTo(CLI::App* command) {
   command
       ->add_option(
@@ -66,6 +73,12 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
           "be repeated, also for one input")
       ->expected(1)
       ->take_all();
+  AddBindingsTo(command);
+  command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
+      ->check(IntegerInRange(kThreadsMax, 1));
+}
+
+void ModelOptions::AddBindingsTo(CLI::App* command) {
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
       ->expected(1)
       ->take_all();
@@ -86,8 +99,6 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
                    "the most steps of a loop whose number of steps the model does not state, if memory depends on it "
                    "(default: 1024)")
       ->check(IntegerInRange(uint64_t{1} << 30, 1));
-  command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
-      ->check(IntegerInRange(kThreadsMax, 1));
 }
 
 void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {

@@ -36,6 +36,8 @@ struct ModelOptions {
   void AddTo(CLI::App* command, Count models, Count targets);
   // As AddTo, for a command that also works without a model: the model is the option --model.
   void AddOptionalTo(CLI::App* command, Count targets);
+  // Adds the model and what it means, without its shapes and targets: for commands that also have a package of it.
+  void AddMeaningTo(CLI::App* command);
   void AddTargetTo(CLI::App* command, Count targets);
   // Adds --place, for commands whose --target may join several targets (TargetLists).
   void AddPlaceTo(CLI::App* command);
@@ -65,6 +67,7 @@ struct ModelOptions {
 
  private:
   void AddInputsTo(CLI::App* command);
+  void AddBindingsTo(CLI::App* command);
   absl::StatusOr<graph::ImportOptions> ImportWithoutShapes() const;
 };
 

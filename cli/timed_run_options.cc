@@ -14,17 +14,22 @@
 namespace hone::cli {
 
 void TimedRunOptions::AddTo(CLI::App* command) {
+  AddInputsTo(command);
+  command->add_option("--seconds", seconds, "how long to measure, in seconds or as 10m, 1h30m")
+      ->transform(CLI::Validator(DurationAsSeconds, "", "duration"))
+      ->check(CLI::Range(0.0, 1e6))
+      ->check(NoNan)
+      ->capture_default_str();
+  AddFallbackTo(command, fallback, kAllowFallbackText);
+}
+
+void TimedRunOptions::AddInputsTo(CLI::App* command) {
   command->add_option("PACKAGE", package, "package file, made by hone compile")->required();
   command
       ->add_option(
           "--threads", threads,
           "number of threads; 0: one for each core of the fastest kind, or for each CPU that control groups allow")
       ->check(IntegerInRange(HONE_MAX_THREADS));
-  command->add_option("--seconds", seconds, "how long to measure, in seconds or as 10m, 1h30m")
-      ->transform(CLI::Validator(DurationAsSeconds, "", "duration"))
-      ->check(CLI::Range(0.0, 1e6))
-      ->check(NoNan)
-      ->capture_default_str();
   command
       ->add_option(
           "--shape", shapes,
@@ -33,7 +38,6 @@ void TimedRunOptions::AddTo(CLI::App* command) {
       ->take_all();
   command->add_option("--input", input, "the inputs by name, a .npz file as for hone run; random ones by default")
       ->check(NotEmpty);
-  AddFallbackTo(command, fallback, kAllowFallbackText);
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that `hone bench` and `hone profile` share, and how the commands load packages.
+// The options that `hone bench`, `hone profile` and `hone diff` share, and how the commands load packages.
 #ifndef HONE_CLI_TIMED_RUN_OPTIONS_H_
 #define HONE_CLI_TIMED_RUN_OPTIONS_H_
 
@@ -26,6 +26,8 @@ struct TimedRunOptions {
   std::string fallback;  // "onnxruntime": its library may be loaded for the package
 
   void AddTo(CLI::App* command);
+  // The same without --seconds and --fallback, for commands that run the package once.
+  void AddInputsTo(CLI::App* command);
 };
 
 // A usage error if both a file and shapes are given, because the arrays have shapes.

@@ -129,6 +129,16 @@ absl::Status LoadedPackage::Prepare() { return RuntimeError(hone_prepare(model()
 
 absl::Status LoadedPackage::Run() { return RuntimeError(hone_run(model())); }
 
+absl::Status LoadedPackage::RunWatched(const std::function<void(const HoneValue& value)>& watch) {
+  auto* const context = const_cast<void*>(static_cast<const void*>(&watch));
+  return RuntimeError(hone_run_watched(
+      model(),
+      [](void* given, const HoneValue* value) {
+        (*static_cast<const std::function<void(const HoneValue&)>*>(given))(*value);
+      },
+      context));
+}
+
 absl::StatusOr<std::vector<ArrayView>> LoadedPackage::Outputs() const {
   std::vector<ArrayView> arrays;
   for (size_t i = 0; i < outputs_.size(); ++i) {

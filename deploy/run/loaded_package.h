@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ class LoadedPackage {
   // As hone_prepare: loads what the next run needs.
   absl::Status Prepare();
   absl::Status Run();
+  // As hone_run_watched.
+  absl::Status RunWatched(const std::function<void(const HoneValue& value)>& watch);
 
   // The outputs of the last run, by name; they refer to the model's memory, which the next run overwrites.
   absl::StatusOr<std::vector<ArrayView>> Outputs() const;

@@ -106,6 +106,7 @@ absl::StatusOr<PackageTask> ToPackageTask(const v1::Batch& batch, size_t files) 
   task.seconds = run.seconds();
   task.profile = run.profile();
   task.keep_outputs = run.keep_outputs();
+  task.keep_values = run.keep_values();
   task.allows_onnx_runtime = run.allow_onnx_runtime();
   return task;
 }

@@ -18,7 +18,7 @@ constexpr int64_t kReportBytes = 16 << 20;  // only the pages that are written t
 }  // namespace
 
 void Fields(auto& ends, Like<PackageTask> auto& t) {
-  ends.All(t.purpose, t.names, t.has_inputs, t.shapes, t.threads, t.seconds, t.profile, t.keep_outputs,
+  ends.All(t.purpose, t.names, t.has_inputs, t.shapes, t.threads, t.seconds, t.profile, t.keep_outputs, t.keep_values,
            t.allows_onnx_runtime);
 }
 

@@ -36,6 +36,7 @@ struct PackageTask {
   double seconds = 0;  // of the measurement, for each package; 0: none
   bool profile = false;
   bool keep_outputs = false;
+  bool keep_values = false;  // as RunTask.keep_values
   bool allows_onnx_runtime = false;
 };
 

@@ -18,7 +18,8 @@ from hone_runtime import Session
 from ._models import ModelLike, Shapes, as_model, shape_texts
 from ._program import PathLike, absolute, call, call_json
 from ._progress import ProgressOption
-from ._results import Bench, Check, DeviceRun, Gate, KernelTime, Problem, Profile, device_runs, made
+from ._results import (Bench, Check, DeviceRun, Difference, Gate, KernelTime, Problem, Profile, ValueDifference, device_runs,
+                       made)
 from ._scratch import folder_for
 from ._table import Table, fields_html
 
@@ -194,9 +195,9 @@ def run(package: PathLike, inputs: Mapping[str, Any], *, device: str | None = No
 
 def _timed(command: str, package: PathLike, inputs: Mapping[str, Any] | None, shapes: Shapes | None, threads: int,
            seconds: float | str | None, program: PathLike | None, progress: ProgressOption, more: Sequence[str] = (),
-           may_fail: Sequence[int] = ()) -> Any:
+           may_fail: Sequence[int] = (), model: str | None = None) -> Any:
     with tempfile.TemporaryDirectory(prefix="hone-") as folder:
-        words = [command, absolute(package), *more]
+        words = [command, *([] if model is None else [model]), absolute(package), *more]
         if threads:
             words += ["--threads", str(threads)]
         for text in shape_texts(shapes):
@@ -253,6 +254,30 @@ def gate(package: PathLike, baseline: PathLike, *, slower_than: float = 0.03, de
     if evidence is not None:
         words += ["--evidence", absolute(evidence)]
     return made(Gate, _timed("gate", package, inputs, shapes, threads, seconds, program, progress, words, may_fail=[4]))
+
+
+def diff(model: ModelLike, package: PathLike, *, interpret: bool = False, inputs: Mapping[str, Any] | None = None,
+         shapes: Shapes | None = None, threads: int = 0, device: str | None = None, tracker: str | None = None,
+         progress: ProgressOption = True, program: PathLike | None = None) -> Difference:
+    """Compares a package with the model that it was made from, value by value. The result is true if it is right.
+
+        difference = hone.diff("net.onnx", "net.hone", inputs={"x": x})
+        if not difference:
+            print(difference.first.nodes, difference.first.kernels)
+
+    The model is run as its file says, without any optimization: each value from the values that the package had before it.
+    So a value is wrong only if a kernel that computes it is. model: as for `Model`, read with the options of the Model that
+    the package was made of. package: a Package, or the path of one. interpret: the interpreter runs the model, which is slow
+    and shares no code generator with the package. device: of a farm, that runs the package; tracker: of the farm, as in
+    `measure`. Other parameters and errors are those of `bench`.
+    """
+    read = as_model(model)
+    words = [*read.options(), *(["--interpret"] if interpret else []), *place((), device or (), tracker)]
+    document = _timed("diff", package, inputs, shapes, threads, None, program, progress, words, may_fail=[5], model=read.path)
+    values = Table([ValueDifference.of(one) for one in document["values"]],
+                   ["name", "nodes", "wrong", "relative_error", "total_error", "kernels"])
+    first = next((value for value in values if value.wrong), None)
+    return made(Difference, {**document, "values": values, "first": first})
 
 
 def profile(package: PathLike, *, inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, threads: int = 0,

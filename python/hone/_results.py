@@ -334,6 +334,68 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class ValueDifference:
+    """A value of the model's file, and how far the package's is from it.
+
+    name: in the file. nodes: of the file, that compute it. kernels: of the package: the one that wrote it, then those before
+    it whose results hold no value of the file. wrong: it is further off than rounding explains. relative_error: the largest
+    error of an element, as a share of the largest element, where the nodes have the package's own values as inputs.
+    total_error: the same where the model runs from its inputs. worst: the element with the largest error: index, package,
+    model; None if all are equal. shape: in the file.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    kernels: tuple[str, ...]
+    wrong: bool
+    relative_error: float
+    total_error: float
+    worst: dict[str, Any] | None
+    shape: tuple[int, ...]
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> ValueDifference:
+        """From what the command prints of it: document."""
+        return made(cls, {**document,
+                          "nodes": tuple(node["name"] for node in document["nodes"]),
+                          "kernels": tuple(kernel["symbol"] for kernel in document["kernels"]),
+                          "relative_error": float(document["relative_error"]),
+                          "total_error": float(document["total_error"]),
+                          "shape": tuple(document["shape"])})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A package beside its model; true if no value is wrong.
+
+    equal: no value is wrong. first: the first value that is, in the order of the file; None without one. values: all that were
+    compared. not_compared: values that no tensor of the package holds. calls, checked_calls: of kernels; those that some value
+    checks. target: of the program that ran; device: that ran it; "": this machine. model, package: the files.
+    """
+
+    model: str
+    package: str
+    target: str
+    device: str
+    equal: bool
+    first: ValueDifference | None
+    not_compared: int
+    calls: int
+    checked_calls: int
+    values: Table[ValueDifference] = dataclasses.field(repr=False)
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether no value is wrong."""
+        return self.equal
+
+    def _repr_html_(self) -> str:
+        """The values, for notebooks."""
+        return fields_html(self, ["equal", "not_compared", "calls", "checked_calls"]) + self.values._repr_html_()
+
+
+@dataclass(frozen=True)
 class Profile:
     """Where the time of a run goes, kernel by kernel.
 

@@ -17,6 +17,7 @@ bench = as_coroutine(_package.bench)
 check = as_coroutine(_package.check)
 compile = as_coroutine(_package.compile)
 devices = as_coroutine(_jobs.devices)
+diff = as_coroutine(_package.diff)
 gate = as_coroutine(_package.gate)
 jobs = as_coroutine(_jobs.jobs)
 lock = as_coroutine(_records.lock)
@@ -29,5 +30,5 @@ submit = as_coroutine(_jobs.submit)
 tune = as_coroutine(_jobs.tune)
 tuners = as_coroutine(_jobs.tuners)
 
-__all__ = ["bench", "check", "compile", "devices", "gate", "jobs", "lock", "measure", "measurements", "profile", "records", "run",
-           "submit", "tune", "tuners"]
+__all__ = ["bench", "check", "compile", "devices", "diff", "gate", "jobs", "lock", "measure", "measurements",
+           "profile", "records", "run", "submit", "tune", "tuners"]

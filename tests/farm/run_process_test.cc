@@ -12,6 +12,7 @@
 
 #include "nlohmann/json.hpp"
 #include "tests/farm/process_farm.h"
+#include "tests/unit/graph/model_builder.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::farm {
@@ -43,17 +44,22 @@ class RunProcessTest : public FarmProcessTest {
     v1::JobService::NewStub(channel_)->List(&context, v1::ListJobsRequest(), &response);
     return {response.jobs().begin(), response.jobs().end()};
   }
+  // A file with an input x of this shape.
+  std::string Inputs(const std::string& shape) {
+    const std::string path = folder_ / "in.npz";
+    const CommandResult made = tests::RunCommand(
+        fmt::format("/usr/bin/python3 -c 'import numpy; numpy.savez(\"{0}\", x=numpy.arange(numpy.prod(({1})), "
+                    "dtype=numpy.float32).reshape({1}))'",
+                    path, shape));
+    EXPECT_EQ(made.exit_code, 0) << made.output;
+    return path;
+  }
   std::filesystem::path package_;
 };
 
 TEST_F(RunProcessTest, OutputsOfADeviceAreThoseOfThisMachine) {
   const std::unique_ptr<Process> agent = StartBoard();
-  // The inputs are the outputs of a run: every .npz file will do that has x.
-  const std::string local = folder_ / "local.npz", remote = folder_ / "remote.npz", inputs = folder_ / "in.npz";
-  const CommandResult made = tests::RunCommand(fmt::format(
-      "/usr/bin/python3 -c 'import numpy; numpy.savez(\"{}\", x=numpy.arange(32, dtype=numpy.float32).reshape(4, 8))'",
-      inputs));
-  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const std::string local = folder_ / "local.npz", remote = folder_ / "remote.npz", inputs = Inputs("4, 8");
   const CommandResult here =
       tests::RunCommand(fmt::format("{} run {} --input {} --output {}", HONE_BINARY, package_.string(), inputs, local));
   ASSERT_EQ(here.exit_code, 0) << here.output;
@@ -61,6 +67,29 @@ TEST_F(RunProcessTest, OutputsOfADeviceAreThoseOfThisMachine) {
       Hone(fmt::format("run {} --input {} --output {} --device board", package_.string(), inputs, remote));
   ASSERT_EQ(there.exit_code, 0) << there.output << agent->Log();
   EXPECT_EQ(tests::ReadWholeFile(local), tests::ReadWholeFile(remote));
+}
+
+TEST_F(RunProcessTest, APackageOnADeviceIsComparedWithItsModel) {
+  const std::unique_ptr<Process> agent = StartBoard();
+  const auto write = [&](const std::string& name, const std::string& op) {
+    graph::GraphBuilder b;
+    b.Input("x", {2, 3}).Node(op, {"x"}, {"a"}).Node("Softmax", {"a"}, {"y"}).Output("y");
+    tests::WriteWholeFile(folder_ / name, b.Model());
+    return (folder_ / name).string();
+  };
+  const std::string neg = write("neg.onnx", "Neg"), abs = write("abs.onnx", "Abs"), made = folder_ / "neg.hone";
+  ASSERT_EQ(tests::RunCommand(fmt::format("{} compile {} -o {}", HONE_BINARY, neg, made)).exit_code, 0);
+  const CommandResult same = Hone(fmt::format("diff {} {} --device board", neg, made));
+  EXPECT_EQ(same.exit_code, 0) << same.output << agent->Log();
+  EXPECT_THAT(same.output, HasSubstr("neg.hone on board/cpu beside neg.onnx"));
+  EXPECT_THAT(same.output, HasSubstr("1 of 1 kernel calls checked"));
+  const CommandResult other = Hone(fmt::format("diff {} {} --device board", abs, made));
+  EXPECT_EQ(other.exit_code, 5) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("first difference: 'y', computed by node_of_y (Softmax)"));
+  const CommandResult checked = Hone(fmt::format("run {} --input {} --output {} --check {} --device board", made,
+                                                 Inputs("2, 3"), (folder_ / "out.npz").string(), neg));
+  EXPECT_EQ(checked.exit_code, 0) << checked.output;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out.npz"));
 }
 
 TEST_F(RunProcessTest, BenchAndProfileReportOfADevice) {

@@ -157,6 +157,26 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(json.loads(evidence.read_text())["format"], "hone-gate 1")
         self.assertIn("ratio", gate._repr_html_())
 
+    def test_a_package_is_compared_with_its_model(self):
+        difference = hone.diff(MODEL, self.package, inputs={"x": X}, progress=False)
+        self.assertTrue(difference)
+        self.assertIsNone(difference.first)
+        self.assertEqual((difference.calls, difference.checked_calls), (1, 1))
+        self.assertEqual([value.name for value in difference.values], ["y"])
+        self.assertEqual(difference.device, "")
+        self.assertEqual(difference.values[0].shape, (2, 3))
+        self.assertTrue(hone.diff(MODEL, self.package, shapes={"x": (3, 4)}, interpret=True, progress=False))
+        b = onnx_file.GraphBuilder("other")
+        w = b.constant("w", np.ones((4, 3), np.float32))
+        b.node("Relu", [b.node("MatMul", [b.input("x", np.float32, ["n", 4]), w], "xw")], "y")
+        b.output("y", np.float32, ["n", 3])
+        other = hone.diff(bytes(onnx_file.serialise(onnx_file.model_of(b.graph))), self.package, inputs={"x": X}, progress=False)
+        self.assertFalse(other)
+        self.assertEqual(other.first.name, "y")
+        self.assertEqual(other.first.worst["model"], 10)
+        self.assertEqual(other.first.worst["index"], [0, 0])
+        self.assertIn("relative_error", other._repr_html_())
+
     def test_a_device_runs_through_the_command(self):
         program = pretender('''
 import numpy
