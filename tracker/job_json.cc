@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracker/job_json.h"
 
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "base/median.h"
@@ -63,7 +65,42 @@ Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report)
   return json;
 }
 
+// The ratio of kernels disagrees beyond this part of the measured one.
+constexpr double kDisagreementMin = 0.05;
+
 }  // namespace
+
+bool KernelsDisagree(const v1::ModelConfirmation& confirmation) {
+  const double kernels = confirmation.kernels_ratio(), ratio = confirmation.ratio();
+  if (kernels <= 0 || ratio <= 0) return false;
+  const bool inside = confirmation.ratio_low() <= kernels && kernels <= confirmation.ratio_high();
+  return !inside && std::abs(kernels - ratio) > kDisagreementMin * ratio;
+}
+
+nlohmann::ordered_json ConfirmationToJson(const v1::Job& job) {
+  if (!job.progress().has_confirmation()) return nullptr;
+  const v1::ModelConfirmation& confirmation = job.progress().confirmation();
+  const bool is_made = confirmation.ratio() > 0;
+  const bool is_sure = confirmation.ratio_low() > 0;
+  Json packages = Json::array();
+  for (int i = 0; i < confirmation.run().packages_size(); ++i) {
+    v1::FileName name;
+    name.set_name(i == 0 ? "untuned" : "tuned");
+    Json package = PackageToJson(name, &confirmation.run().packages(i));
+    for (const char* file : {"digest", "bytes"}) package.erase(file);  // the packages are not kept
+    packages.push_back(std::move(package));
+  }
+  return {{"device", confirmation.device()},
+          {"before_ms", ValueOrNull(is_made, confirmation.before_seconds() * kMillisecondsPerSecond)},
+          {"after_ms", ValueOrNull(is_made, confirmation.after_seconds() * kMillisecondsPerSecond)},
+          {"ratio", ValueOrNull(is_made, confirmation.ratio())},
+          {"ratio_low", ValueOrNull(is_sure, confirmation.ratio_low())},
+          {"ratio_high", ValueOrNull(is_sure, confirmation.ratio_high())},
+          {"kernels_ratio", ValueOrNull(confirmation.kernels_ratio() > 0, confirmation.kernels_ratio())},
+          {"kernels_disagree", KernelsDisagree(confirmation)},
+          {"problem", confirmation.problem()},
+          {"packages", packages}};
+}
 
 nlohmann::ordered_json NoticeToJson(const v1::Job& job) {
   if (job.spec().notify_url().empty()) return nullptr;

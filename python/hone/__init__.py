@@ -28,13 +28,13 @@ from ._package import Package, bench, check, compile, gate, measure, profile, ru
 from ._program import find_program, version
 from ._progress import Progress
 from ._records import lock, measurements, records
-from ._results import (Bench, Check, Device, DeviceRun, Gate, JobStatus, KernelTime, Lock, Measurement, Problem, Profile, Record,
+from ._results import (Bench, Check, Confirmation, Device, DeviceRun, Gate, JobStatus, KernelTime, Lock, Measurement, Problem, Profile, Record,
                        RunKernel, Workload)
 from ._table import Table
 from ._torch_backend import torch_backend
 
 __all__ = [
-    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "Device", "DeviceError", "DeviceRun", "Farm",
+    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "Confirmation", "Device", "DeviceError", "DeviceRun", "Farm",
     "Gate", "HoneError", "HoneWarning", "IncompatibleError", "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement",
     "Model", "OutOfMemoryError", "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record",
     "RecordsMissingError", "RunKernel", "Session", "Table", "UsageError", "Workload", "__version__", "aio", "bench", "check", "compile",

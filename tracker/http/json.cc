@@ -36,10 +36,11 @@ std::optional<double> SecondsLeft(const v1::Job& job, absl::Time now) {
   std::optional<double> left;
   const auto at_most = [&left](double seconds) { left = std::max(0.0, std::min(left.value_or(seconds), seconds)); };
   const v1::JobProgress& progress = job.progress();
-  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
+  const bool searches = !progress.search_ended();  // else only `until` limits the run of the model
+  if (searches && job.spec().trials() > 0 && progress.trials_per_second() > 0) {
     at_most(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second());
   }
-  if (job.spec().has_time_budget()) {
+  if (searches && job.spec().has_time_budget()) {
     at_most(absl::ToDoubleSeconds(FromProto(job.spec().time_budget())) - progress.seconds());
   }
   if (job.spec().has_until()) at_most(absl::ToDoubleSeconds(FromProto(job.spec().until()) - now));
@@ -178,7 +179,8 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"latency_ms_before", ValueOrNull(progress.has_latency_before_seconds(),
                                             progress.latency_before_seconds() * kMillisecondsPerSecond)},
           {"latency_ms_after", ValueOrNull(progress.has_latency_after_seconds(),
-                                           progress.latency_after_seconds() * kMillisecondsPerSecond)}};
+                                           progress.latency_after_seconds() * kMillisecondsPerSecond)},
+          {"confirmation", ConfirmationToJson(job)}};
 }
 
 Json JobDetailToJson(const v1::Job& job, absl::Time now) {
