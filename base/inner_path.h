@@ -3,7 +3,6 @@
 #ifndef HONE_BASE_INNER_PATH_H_
 #define HONE_BASE_INNER_PATH_H_
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -13,9 +12,8 @@ namespace hone {
 // followed.
 inline bool IsInnerPath(std::string_view text) {
   const std::filesystem::path path(text);
-  const bool plain = std::ranges::none_of(
-      path, [](const std::filesystem::path& name) { return name.empty() || name == "." || name == ".."; });
-  return !text.empty() && plain && path.is_relative() && text.find('\0') == std::string_view::npos;
+  const bool plain = path.lexically_normal().native() == text && path.has_filename() && path.filename() != ".";
+  return plain && path.is_relative() && *path.begin() != ".." && text.find('\0') == std::string_view::npos;
 }
 
 }  // namespace hone
