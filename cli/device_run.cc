@@ -18,10 +18,9 @@
 #include "cli/job_client.h"
 #include "cli/job_follower.h"
 #include "cli/job_text.h"
+#include "cli/model_source.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "cli/progress_line.h"
-#include "cli/quantity_text.h"
 #include "deploy/package/atomic_file.h"
 #include "files/transfer.h"
 
@@ -29,18 +28,6 @@ namespace hone::cli {
 namespace {
 
 constexpr std::string_view kCancelling = "\nending the runs; press Ctrl-C again to leave them to the tracker\n";
-
-// Sends one file and shows how far it is.
-absl::StatusOr<v1::FileName> Send(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
-  ProgressLine line;
-  const std::string name = FileNameOf(path);
-  files::TransferOptions options;
-  options.progress = [&](const files::TransferProgress& progress) {
-    line.Show(fmt::format("sending {}: {} of {}", name, BytesText(static_cast<double>(progress.done)),
-                          BytesText(static_cast<double>(progress.total))));
-  };
-  return files::FileTransfer([&] { return channel; }, options).Upload(path);
-}
 
 // A job for each device, without the files.
 absl::StatusOr<std::vector<v1::JobSpec>> SpecsOf(const DeviceRunOptions& options, const std::vector<v1::Device>& known,
@@ -79,11 +66,12 @@ absl::StatusOr<std::vector<v1::Job>> RunOnDevices(DeviceRunOptions& options, Dev
   HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.Devices());
   const std::vector<v1::Device> known(devices.devices().begin(), devices.devices().end());
   HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, SpecsOf(options, known, run));
+  const auto stopped = [&] { return interrupts.WasInterrupted(); };
   for (const std::string& path : run.packages) {
-    HONE_ASSIGN_OR_RETURN(*run.task.add_packages(), Send(channel, path));
+    HONE_ASSIGN_OR_RETURN(*run.task.add_packages(), SendFile(channel, path, stopped));
   }
   if (!run.inputs.empty()) {
-    HONE_ASSIGN_OR_RETURN(*run.task.mutable_inputs(), Send(channel, run.inputs));
+    HONE_ASSIGN_OR_RETURN(*run.task.mutable_inputs(), SendFile(channel, run.inputs, stopped));
   }
   for (v1::JobSpec& spec : specs) *spec.mutable_run() = run.task;
   const auto keeps_trying = [&](absl::Duration refused) {

@@ -15,6 +15,7 @@
 #include "cli/job_client.h"
 #include "cli/job_text.h"
 #include "cli/job_view.h"
+#include "cli/model_source.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/submission.h"
@@ -45,7 +46,8 @@ absl::Status Submit(FarmOptions& options) {
   if (!options.search.HasEnd()) {
     return UsageError("the job has no budget; give --trials N, --time 10m or --until 07:00");
   }
-  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  JobClient client(channel, options.tracker.address);
   std::vector<v1::Device> known;
   if (NeedsKnownDevices(options.model, options.search)) {
     HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.Devices());
@@ -54,6 +56,7 @@ absl::Status Submit(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
   HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
   for (v1::JobSpec& spec : specs) spec.set_notify_url(options.notify);
+  HONE_RETURN_IF_ERROR(SendModels(channel, specs, [] { return false; }));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
                         client.Submit(specs, [](absl::Duration refused) { return refused < kSubmitRetryTimeMax; }));
   if (jobs.size() == 1) {

@@ -24,12 +24,16 @@ namespace {
 
 std::string Times(double before, double after) { return after > 0 ? fmt::format("{:.2f}x", before / after) : "-"; }
 
-std::string Best(const v1::JobProgress& progress) {
+// The gain. Until the whole model was measured, it is a sum of kernels, each as it looked in its own visits.
+std::string Best(const v1::Job& job) {
+  const v1::JobProgress& progress = job.progress();
+  if (progress.confirmation().ratio() > 0) return MeasuredGain(progress.confirmation()) + "; ";
   if (!progress.has_latency_after_seconds()) return "";
+  const std::string what = HasEnded(job.state()) ? "kernels together" : "provisional";
   const double after = progress.latency_after_seconds();
-  if (!progress.has_latency_before_seconds()) return fmt::format("best {}, ", Latency(after));
+  if (!progress.has_latency_before_seconds()) return fmt::format("{}: best {}, ", what, Latency(after));
   const double before = progress.latency_before_seconds();
-  return fmt::format("best {}, untuned {}, {}; ", Latency(after), Latency(before), Times(before, after));
+  return fmt::format("{}: best {}, untuned {}, {}; ", what, Latency(after), Latency(before), Times(before, after));
 }
 
 std::string Trials(const v1::Job& job) {
@@ -106,7 +110,7 @@ std::vector<std::string> Head(const v1::WatchJobResponse& heard, absl::Time now)
   }
   std::vector<std::string> lines = {fmt::format("{}  {}: {}, {}{}", job.id(), TitleOf(job.spec()),
                                                 StateName(job.state()), Clock(progress.seconds()), Left(job, now)),
-                                    fmt::format("  {}{}, {}", Best(progress), Trials(job), Failures(progress))};
+                                    fmt::format("  {}{}, {}", Best(job), Trials(job), Failures(progress))};
   if (const std::string doing = Doing(heard); !HasEnded(job.state()) && !doing.empty()) lines.push_back("  " + doing);
   return lines;
 }
@@ -135,7 +139,7 @@ std::string Line(const v1::WatchJobResponse& heard, absl::Time now) {
   const v1::Job& job = heard.job();
   const std::string doing = Doing(heard);
   if (job.spec().has_run()) return doing.empty() ? StateName(job.state()) : doing;
-  return fmt::format("{}{}{}, {}{}", Best(job.progress()), Trials(job), Left(job, now), Failures(job.progress()),
+  return fmt::format("{}{}{}, {}{}", Best(job), Trials(job), Left(job, now), Failures(job.progress()),
                      doing.empty() ? "" : ", " + doing);
 }
 

@@ -4,6 +4,7 @@
 #ifndef HONE_CLI_MODEL_OPTIONS_H_
 #define HONE_CLI_MODEL_OPTIONS_H_
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,8 @@ struct ModelOptions {
 
   // The paths of all input files: the models and the files of --bind and --operators.
   std::vector<std::string> Files() const;
+  // The .npy files of --bind, by input. A text without a name is left out: Imports refuses it.
+  std::map<std::string, std::string> BoundFiles() const;
   // The import options; reads the files of --bind and --operators. Warnings are printed, each once. Usage errors name
   // the wrong option; one is that an input has several shapes.
   absl::StatusOr<graph::ImportOptions> Import() const;

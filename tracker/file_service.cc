@@ -86,11 +86,11 @@ class FileServiceShell final : public v1::FileService::Service {
     }
     return all;
   }
-  // The work of agents is not in the audit log: jobs show it.
+  // The work of agents and tuners is not in the audit log: jobs show it.
   void Note(const grpc::ServerContext& context, std::string_view method, const std::string& digest,
             const absl::Status& result) const {
     const std::optional<FarmIdentity> caller = CallerOf(*context.auth_context());
-    if (caller.has_value() && caller->role == Role::kAgent) return;
+    if (caller.has_value() && (caller->role == Role::kAgent || caller->role == Role::kTuner)) return;
     callers_.Note(context, method, digest, result);
   }
 

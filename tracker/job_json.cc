@@ -2,7 +2,9 @@
 #include "tracker/job_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "base/median.h"
 #include "base/quantile.h"
@@ -65,6 +67,9 @@ Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report)
   return json;
 }
 
+// The ratio of kernels disagrees beyond this part of the measured one.
+constexpr double kDisagreementMin = 0.05;
+
 }  // namespace
 
 std::vector<std::string> ModelsOf(const v1::JobSpec& spec) {
@@ -84,16 +89,49 @@ std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
   if (job.state() != v1::JOB_STATE_RUNNING) return std::nullopt;
   const v1::JobProgress& progress = job.progress();
   const bool stands_still = !job.waiting_for().empty() && progress.trials_per_second() == 0;
+  const bool searches = !progress.search_ended();  // else only `until` limits the run of the model
   std::optional<absl::Duration> left;
   const auto at_most = [&left](absl::Duration other) { left = std::min(left.value_or(other), other); };
-  if (job.spec().has_time_budget() && !stands_still) {
+  if (searches && job.spec().has_time_budget() && !stands_still) {
     at_most(FromProto(job.spec().time_budget()) - absl::Seconds(progress.seconds()));
   }
-  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
+  if (searches && job.spec().trials() > 0 && progress.trials_per_second() > 0) {
     at_most(absl::Seconds(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second()));
   }
   if (job.spec().has_until()) at_most(FromProto(job.spec().until()) - now);
   return left.has_value() ? std::optional(std::max(*left, absl::ZeroDuration())) : std::nullopt;
+}
+
+bool KernelsDisagree(const v1::ModelConfirmation& confirmation) {
+  const double kernels = confirmation.kernels_ratio(), ratio = confirmation.ratio();
+  if (kernels <= 0 || ratio <= 0) return false;
+  const bool inside = confirmation.ratio_low() <= kernels && kernels <= confirmation.ratio_high();
+  return !inside && std::abs(kernels - ratio) > kDisagreementMin * ratio;
+}
+
+nlohmann::ordered_json ConfirmationToJson(const v1::Job& job) {
+  if (!job.progress().has_confirmation()) return nullptr;
+  const v1::ModelConfirmation& confirmation = job.progress().confirmation();
+  const bool is_made = confirmation.ratio() > 0;
+  const bool is_sure = confirmation.ratio_low() > 0;
+  Json packages = Json::array();
+  for (int i = 0; i < confirmation.run().packages_size(); ++i) {
+    v1::FileName name;
+    name.set_name(i == 0 ? "untuned" : "tuned");
+    Json package = PackageToJson(name, &confirmation.run().packages(i));
+    for (const char* file : {"digest", "bytes"}) package.erase(file);  // the packages are not kept
+    packages.push_back(std::move(package));
+  }
+  return {{"device", confirmation.device()},
+          {"before_ms", ValueOrNull(is_made, confirmation.before_seconds() * kMillisecondsPerSecond)},
+          {"after_ms", ValueOrNull(is_made, confirmation.after_seconds() * kMillisecondsPerSecond)},
+          {"ratio", ValueOrNull(is_made, confirmation.ratio())},
+          {"ratio_low", ValueOrNull(is_sure, confirmation.ratio_low())},
+          {"ratio_high", ValueOrNull(is_sure, confirmation.ratio_high())},
+          {"kernels_ratio", ValueOrNull(confirmation.kernels_ratio() > 0, confirmation.kernels_ratio())},
+          {"kernels_disagree", KernelsDisagree(confirmation)},
+          {"problem", confirmation.problem()},
+          {"packages", packages}};
 }
 
 nlohmann::ordered_json NoticeToJson(const v1::Job& job) {

@@ -32,6 +32,12 @@ nlohmann::ordered_json NoticeToJson(const v1::Job& job);
 // A run of packages: what was asked for, and the report once there is one. Null for a job that tunes.
 nlohmann::ordered_json RunToJson(const v1::Job& job);
 
+// Whether the ratio of the sums of kernel times contradicts that of the whole model: it is outside of the interval and
+// differs from the measured ratio by more than 5%.
+bool KernelsDisagree(const v1::ModelConfirmation& confirmation);
+// The run of the whole model at the end of a tuning job; null while there is none.
+nlohmann::ordered_json ConfirmationToJson(const v1::Job& job);
+
 }  // namespace hone::tracker
 
 #endif  // HONE_TRACKER_JOB_JSON_H_

@@ -112,6 +112,9 @@ struct Measured {
   double seconds = 0;  // that the visit took on the device
 };
 
+// What a device needs to run code for the target, as a fingerprint spells it.
+Requirements RequirementsOf(const target::Target& target);
+
 // Bytes of the constants together.
 int64_t ConstantBytesOf(const Batch& description);
 

@@ -134,6 +134,8 @@ Job FromProto(const v1::Job& job) {
   result.device_digest =
       job.needs().fingerprint_digest().empty() ? spec.device_kind() : job.needs().fingerprint_digest();
   result.options.insert(spec.options().begin(), spec.options().end());
+  result.measures_model = spec.has_model();
+  result.earlier.search_ended = spec.has_model() && job.progress().search_ended();
   result.earlier.trials = job.progress().trials();
   result.earlier.seconds = job.progress().seconds();
   result.earlier.spent = FromProto(job.progress().spent());
@@ -158,6 +160,7 @@ v1::JobProgress ToProto(const Progress& progress) {
   if (progress.latency_after_seconds) result.set_latency_after_seconds(*progress.latency_after_seconds);
   result.set_activity(progress.activity);
   *result.mutable_spent() = ToProto(progress.spent);
+  result.set_search_ended(progress.search_ended);
   return result;
 }
 

@@ -87,6 +87,21 @@ export interface Job {
   failed: Record<string, number>;
   latency_ms_before: number | null;
   latency_ms_after: number | null;
+  confirmation: Confirmation | null;
+}
+
+/** The run of the whole model at the end of a job. */
+export interface Confirmation {
+  device: string;
+  before_ms: number | null;
+  after_ms: number | null;
+  ratio: number | null;
+  ratio_low: number | null;
+  ratio_high: number | null;
+  kernels_ratio: number | null;
+  kernels_disagree: boolean;
+  problem: string;
+  packages: unknown[]; // empty in lists; docs/API.md
 }
 
 /** GET /api/v1/jobs/* */

@@ -52,6 +52,28 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Confirmation:
+    """A run of the whole model at the end of a job, untuned and tuned in turns on one device.
+
+    device: that ran it, AGENT/DEVICE. before_ms, after_ms: medians of a run, untuned and tuned. ratio: how many times faster
+    the tuned model is. ratio_low, ratio_high: the ratio is between them (98% sure); None if there are too few runs to tell.
+    kernels_ratio: the same ratio of the sums of kernel times; None where it is not comparable. kernels_disagree: it
+    contradicts the measured ratio. problem: why the model was not measured, and the numbers are None; empty if it was.
+    """
+
+    device: str
+    before_ms: float | None
+    after_ms: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    kernels_ratio: float | None
+    kernels_disagree: bool
+    problem: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class JobStatus:
     """A tuning job, as it was when it was asked for.
 
@@ -62,7 +84,7 @@ class JobStatus:
     there is none. trials: candidates with an outcome; trials_per_second: recently. failed: candidates that failed, by kind.
     seconds: of tuning.
     latency_ms_before, latency_ms_after: sums over the model's kernels, in milliseconds; None if they are not known.
-    workloads: the kernels.
+    confirmation: the run of the whole model at the end; None if there is none. workloads: the kernels.
     """
 
     job: str
@@ -85,12 +107,15 @@ class JobStatus:
     trials_per_second: float
     latency_ms_before: float | None
     latency_ms_after: float | None
+    confirmation: Confirmation | None
     workloads: Table[Workload] = dataclasses.field(repr=False)
     json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster the kernels are together than before; None if it is not known."""
+        """How many times faster the model is than before: as measured, else by its kernels; None if it is not known."""
+        if self.confirmation is not None and self.confirmation.ratio is not None:
+            return self.confirmation.ratio
         if self.latency_ms_before is None or not self.latency_ms_after:
             return None
         return self.latency_ms_before / self.latency_ms_after
@@ -106,7 +131,10 @@ def job_status(document: dict[str, Any]) -> JobStatus:
     workloads = Table([made(Workload, one) for one in document["workloads"]],
                       ["title", "count", "trials", "default_ms", "best_ms", "roofline_share", "trouble"])
     instants = {name: _time(document[name]) for name in ("created", "started", "ended", "until")}
-    status = made(JobStatus, {**document, **instants, "workloads": workloads, "devices": tuple(document["devices"])})
+    found = document.get("confirmation")
+    confirmation = None if found is None else made(Confirmation, found)
+    status = made(JobStatus, {**document, **instants, "workloads": workloads, "devices": tuple(document["devices"]),
+                              "confirmation": confirmation})
     return dataclasses.replace(status, json=document)
 
 

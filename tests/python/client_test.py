@@ -465,7 +465,10 @@ class FarmTest(unittest.TestCase):
         found = job.wait(progress=False)
         self.assertEqual([(one.job, one.state, one.model) for one in found], [(job.id, "succeeded", "product.onnx")])
         self.assertGreaterEqual(found[0].trials, 8)
-        self.assertGreaterEqual(found[0].speedup, 1)
+        self.assertGreaterEqual(found[0].latency_ms_before / found[0].latency_ms_after, 1)
+        whole = found[0].confirmation
+        self.assertEqual((whole.problem, found[0].speedup), ("", whole.ratio))
+        self.assertGreater(min(whole.before_ms, whole.after_ms), 0)
         self.assertEqual([workload.count for workload in found[0].workloads], [1])
         self.assertIn("product.onnx", job._repr_html_())
         self.assertIn("best_ms", found[0]._repr_html_())

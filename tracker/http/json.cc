@@ -163,7 +163,8 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"latency_ms_before", ValueOrNull(progress.has_latency_before_seconds(),
                                             progress.latency_before_seconds() * kMillisecondsPerSecond)},
           {"latency_ms_after", ValueOrNull(progress.has_latency_after_seconds(),
-                                           progress.latency_after_seconds() * kMillisecondsPerSecond)}};
+                                           progress.latency_after_seconds() * kMillisecondsPerSecond)},
+          {"confirmation", ConfirmationToJson(job)}};
 }
 
 Json JobDetailToJson(const v1::Job& job, absl::Time now) {

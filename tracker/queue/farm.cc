@@ -89,8 +89,13 @@ absl::Status CheckBatchIds(const v1::WaitBatchRequest& request, int most) {
   return absl::OkStatus();
 }
 
-// A tuner may measure only workloads of its job, so that it cannot add records of others.
+// A tuner may measure only workloads of its job, so that it cannot add records of others. It may run packages if the
+// job has a model.
 absl::Status CheckWorkload(const v1::JobSpec& spec, const v1::Batch& batch) {
+  if (batch.has_run()) {
+    if (spec.has_model()) return absl::OkStatus();
+    return absl::InvalidArgumentError("the batch runs packages, and its job has no model to run");
+  }
   const auto asked = [&](const v1::WorkloadSpec& workload) {
     return workload.digest() == batch.workload_digest() && workload.text() == batch.workload() &&
            workload.sizes() == batch.sizes();

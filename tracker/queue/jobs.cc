@@ -101,8 +101,8 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
   HONE_RETURN_IF_ERROR(ValidateTexts(spec));
   if (spec.has_run()) {
-    if (spec.workloads().empty()) return CheckRunTask(spec.run());
-    return absl::InvalidArgumentError("job has both a run and workloads; submit two jobs");
+    if (spec.workloads().empty() && !spec.has_model()) return CheckRunTask(spec.run());
+    return absl::InvalidArgumentError("job has both a run and workloads or a model; submit two jobs");
   }
   if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
   if (spec.workloads().empty()) return absl::InvalidArgumentError("job has no workload; nothing is to be tuned");
@@ -111,6 +111,7 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (spec.trials() == 0 && !spec.has_time_budget() && !spec.has_until()) {
     return absl::InvalidArgumentError("job has no budget; give trials, time_budget or until");
   }
+  if (spec.has_model()) HONE_RETURN_IF_ERROR(CheckModel(spec.model()));
   for (const v1::WorkloadSpec& workload : spec.workloads()) HONE_RETURN_IF_ERROR(ValidateWorkload(workload));
   return absl::OkStatus();
 }
@@ -173,6 +174,11 @@ v1::Job JobQueue::SummaryOf(const v1::Job& job) {
   *reached.mutable_failed() = progress.failed();
   if (progress.has_latency_before_seconds()) reached.set_latency_before_seconds(progress.latency_before_seconds());
   if (progress.has_latency_after_seconds()) reached.set_latency_after_seconds(progress.latency_after_seconds());
+  reached.set_search_ended(progress.search_ended());
+  if (progress.has_confirmation()) {
+    *reached.mutable_confirmation() = progress.confirmation();
+    reached.mutable_confirmation()->clear_run();
+  }
   return line;
 }
 
@@ -435,11 +441,13 @@ absl::StatusOr<bool> JobQueue::Report(const v1::JobLease& lease, const v1::JobPr
   HONE_ASSIGN_OR_RETURN(const bool cancelled, RenewLease(lease, now));
   if (cancelled) return true;
   Entry& entry = jobs_.at(lease.job_id());
-  const bool fruitful = progress.trials() > entry.job.progress().trials();
+  const v1::JobProgress& before = entry.job.progress();
+  const bool is_news = progress.search_ended() && !before.search_ended();
+  const bool fruitful = is_news || progress.trials() > before.trials();
   HONE_RETURN_IF_ERROR(SetProgress(entry, progress));
   if (fruitful) entry.job.set_fruitless(0);
   // Storing progress writes the whole job, so it is not done for every report.
-  if (now - entry.stored >= options_.store_progress_every) {
+  if (is_news || now - entry.stored >= options_.store_progress_every) {
     entry.stored = now;
     changed_.insert(lease.job_id());
   }
@@ -517,7 +525,15 @@ void JobQueue::EndPastDeadline(Entry& entry, absl::Time now) {
                     : NeedsTuner(entry)      ? "a tuner"
                                              : "its turn on a device"));
   }
+  if (measured) NoteUnconfirmed(entry, "the time of the job (--until) was over before the whole model was measured");
   SetState(entry, measured ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
+}
+
+void JobQueue::NoteUnconfirmed(Entry& entry, const std::string& why) {
+  v1::JobProgress& progress = *entry.job.mutable_progress();
+  if (!entry.job.spec().has_model() || progress.has_confirmation()) return;
+  progress.mutable_confirmation()->set_problem(why);
+  entry.progress_bytes = MemoryOf(progress);
 }
 
 // Whether a client that watches the job, or the receiver of its notice, may not have learned of its end yet.
@@ -554,7 +570,13 @@ void JobQueue::LoseTuner(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
   entry.tuner_id.clear();
   entry.job.set_fruitless(entry.job.fruitless() + 1);
-  if (entry.job.fruitless() >= options_.fruitless_leases_max) {
+  if (entry.job.fruitless() >= options_.fruitless_leases_max && entry.job.progress().search_ended()) {
+    NoteUnconfirmed(entry,
+                    fmt::format("{} tuners in a row were lost while they had the whole model measured; see their "
+                                "logs",
+                                entry.job.fruitless()));
+    SetState(entry, v1::JOB_STATE_SUCCEEDED, now);
+  } else if (entry.job.fruitless() >= options_.fruitless_leases_max) {
     entry.job.set_error(
         fmt::format("{} tuners in a row were lost while they worked on it and finished no trial; see their logs",
                     entry.job.fruitless()));

@@ -176,6 +176,8 @@ class JobQueue {
   const Entry* First(const std::map<std::string, int>& running, const UseByUser& used) const;
   Entry* Last(const Entry& first, const std::map<std::string, int>& running, const UseByUser& used);
   void EndPastDeadline(Entry& entry, absl::Time now);
+  // Notes why the job ends without the run of its model, if it has one to make.
+  static void NoteUnconfirmed(Entry& entry, const std::string& why);
 
   absl::Status CheckOpen(const v1::JobSpec& spec) const;
   static absl::Status SetProgress(Entry& entry, const v1::JobProgress& report);

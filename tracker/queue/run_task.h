@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of packages (hone/v1/run.proto) as the queue sees them: their limits, and the batch that stands for one.
+// Runs of packages (hone/v1/run.proto) as the queue sees them: their limits, and the batch that stands for one. Also
+// the limits of the models (hone/v1/model.proto) that tuning jobs run at their end.
 //
 // Not here: the life of a job with a run (runs.cc), and the run itself (device_agent). Pure; safe from any thread.
 #ifndef HONE_TRACKER_QUEUE_RUN_TASK_H_
@@ -21,6 +22,7 @@ inline constexpr std::string_view kRunCandidate = "run";
 
 // kInvalidArgument: a field is missing or out of range; the text names it.
 absl::Status CheckRunTask(const v1::RunTask& task);
+absl::Status CheckModel(const v1::ModelSource& model);
 
 // Why the report does not answer the task; "" if it does. Agents are not trusted: other code relies on what this
 // checks.

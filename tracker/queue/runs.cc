@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/inner_path.h"
 #include "base/run_limits.h"
 #include "base/status.h"
 #include "proto/convert.h"
@@ -35,23 +36,24 @@ constexpr size_t kTextBytesMax = 4096;       // of a name or a shape
 constexpr double kSecondsMax = 24.0 * 3600;  // of measurement
 constexpr int kThreadsMax = 4096;            // as HONE_MAX_THREADS
 constexpr int64_t kInputBytesMax = int64_t{1} << 30;
+constexpr int kModelFilesMax = 10000;
 constexpr double kLineBytesPerSecond = 1e6;  // of the slowest line to a device that is expected
 // A package is loaded and run once alone, and loaded and run again to be measured.
 constexpr double kPackageSecondsMax = 2 * (kPackageLoadSecondsMax + kPackageRunSecondsMax);
 
 absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
   if (!IsSha256Hex(file.digest())) {
-    return absl::InvalidArgumentError(
-        fmt::format("the run's {} '{}' has the digest '{}', which is not the SHA-256 of a file", what,
-                    TruncateUtf8(file.name(), 40), TruncateUtf8(file.digest(), 80)));
+    return absl::InvalidArgumentError(fmt::format("the {} '{}' has the digest '{}', which is not the SHA-256 of a file",
+                                                  what, TruncateUtf8(file.name(), 40),
+                                                  TruncateUtf8(file.digest(), 80)));
   }
   if (file.name().size() > kTextBytesMax) {
     return absl::InvalidArgumentError(
-        fmt::format("the name of the run's {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
+        fmt::format("the name of the {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
   }
   if (file.bytes() >= 0 && file.bytes() <= kFileBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the run's {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
+      fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
 }
 
 }  // namespace
@@ -61,9 +63,9 @@ absl::Status CheckRunTask(const v1::RunTask& task) {
     return absl::InvalidArgumentError(
         fmt::format("the run has {} packages; give 1 to {}", task.packages_size(), kRunPackagesMax));
   }
-  for (const v1::FileName& package : task.packages()) HONE_RETURN_IF_ERROR(CheckFile(package, "package"));
+  for (const v1::FileName& package : task.packages()) HONE_RETURN_IF_ERROR(CheckFile(package, "run's package"));
   if (task.has_inputs()) {
-    HONE_RETURN_IF_ERROR(CheckFile(task.inputs(), "file of inputs"));
+    HONE_RETURN_IF_ERROR(CheckFile(task.inputs(), "run's file of inputs"));
     if (task.inputs().bytes() > kInputBytesMax) {
       return absl::InvalidArgumentError(
           fmt::format("the run's file of inputs has {} bytes; the limit is {}", task.inputs().bytes(), kInputBytesMax));
@@ -92,6 +94,26 @@ absl::Status CheckRunTask(const v1::RunTask& task) {
   if (task.seconds() >= 0 && task.seconds() <= kSecondsMax) return absl::OkStatus();  // false for NaN
   return absl::InvalidArgumentError(
       fmt::format("the run asks for {} seconds of measurement; give 0 to {}", task.seconds(), kSecondsMax));
+}
+
+absl::Status CheckModel(const v1::ModelSource& model) {
+  if (model.files().empty() || model.files_size() > kModelFilesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the job's model has {} files; give 1 to {}", model.files_size(), kModelFilesMax));
+  }
+  if (model.programs().empty()) return absl::InvalidArgumentError("the job's model has no program");
+  std::set<std::string> paths;
+  for (const v1::ModelFile& file : model.files()) {
+    HONE_RETURN_IF_ERROR(CheckFile(file.file(), "model's file"));
+    if (file.path().size() <= kTextBytesMax && IsInnerPath(file.path()) && paths.insert(file.path()).second) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "the job's model has a file at '{}'; give each file another relative path", TruncateUtf8(file.path(), 80)));
+  }
+  const auto is_file = [&](const std::string& path) { return paths.contains(path); };
+  const bool known = std::ranges::all_of(model.operators(), is_file) &&
+                     std::ranges::all_of(model.bound_files(), [&](const auto& bound) { return is_file(bound.second); });
+  return known ? absl::OkStatus()
+               : absl::InvalidArgumentError("the job's model names a file that is not among its files");
 }
 
 std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report) {
@@ -191,6 +213,7 @@ std::set<std::string> Farm::FilesInUse() const {
       const v1::RunTask& task = job->spec().run();
       for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
       if (task.has_inputs()) digests.insert(task.inputs().digest());
+      for (const v1::ModelFile& file : job->spec().model().files()) digests.insert(file.file().digest());
     }
   }
   return digests;
