@@ -24,20 +24,20 @@ from ._errors import CommandError, HoneWarning, ProgramNotFoundError, RecordsMis
 from ._farm import Farm, up
 from ._jobs import Job, devices, jobs, submit, tune
 from ._models import Model
-from ._package import Package, bench, check, compile, gate, measure, profile, run
+from ._package import Package, bench, check, compare, compile, gate, measure, profile, run
 from ._program import find_program, version
 from ._progress import Progress
 from ._records import lock, measurements, records
-from ._results import (Bench, Check, Device, DeviceRun, Gate, JobStatus, KernelTime, Lock, Measurement, Problem, Profile, Record,
-                       RunKernel, Workload)
+from ._results import (Bench, Check, ComparedRun, Device, DeviceRun, Gate, JobStatus, KernelTime, Lock, Measurement, Problem, Profile,
+                       Record, RunKernel, Workload)
 from ._table import Table
 from ._torch_backend import torch_backend
 
 __all__ = [
-    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "Device", "DeviceError", "DeviceRun", "Farm",
+    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "ComparedRun", "Device", "DeviceError", "DeviceRun", "Farm",
     "Gate", "HoneError", "HoneWarning", "IncompatibleError", "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement",
     "Model", "OutOfMemoryError", "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record",
-    "RecordsMissingError", "RunKernel", "Session", "Table", "UsageError", "Workload", "__version__", "aio", "bench", "check", "compile",
+    "RecordsMissingError", "RunKernel", "Session", "Table", "UsageError", "Workload", "__version__", "aio", "bench", "check", "compare", "compile",
     "devices", "empty", "find_program", "gate", "jobs", "lock", "measure", "measurements", "profile", "records", "run", "submit",
     "torch_backend", "tune", "up", "version",
 ]

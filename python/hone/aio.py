@@ -15,6 +15,7 @@ from ._stoppable import as_coroutine
 
 bench = as_coroutine(_package.bench)
 check = as_coroutine(_package.check)
+compare = as_coroutine(_package.compare)
 compile = as_coroutine(_package.compile)
 devices = as_coroutine(_jobs.devices)
 gate = as_coroutine(_package.gate)
@@ -28,5 +29,5 @@ run = as_coroutine(_package.run)
 submit = as_coroutine(_jobs.submit)
 tune = as_coroutine(_jobs.tune)
 
-__all__ = ["bench", "check", "compile", "devices", "gate", "jobs", "lock", "measure", "measurements", "profile", "records", "run",
-           "submit", "tune"]
+__all__ = ["bench", "check", "compare", "compile", "devices", "gate", "jobs", "lock", "measure", "measurements", "profile", "records",
+           "run", "submit", "tune"]
