@@ -55,11 +55,11 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.RecordService/Query", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Stats", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
-      // Clients bring packages and inputs, and agents outputs.
+      // Clients bring packages and inputs, and agents outputs. Which files they may fetch: file_rights.h.
       {"/hone.v1.FileService/Offer", {kAgent, kClient, kAdmin}},
       {"/hone.v1.FileService/Put", {kAgent, kClient, kAdmin}},
-      {"/hone.v1.FileService/Describe", {kAgent, kViewer, kClient, kAdmin}},
-      {"/hone.v1.FileService/Get", {kAgent, kViewer, kClient, kAdmin}},
+      {"/hone.v1.FileService/Describe", {kAgent, kClient, kAdmin}},
+      {"/hone.v1.FileService/Get", {kAgent, kClient, kAdmin}},
       {kJoinMethod, {}},  // needs a token instead of a role
       {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.JoinService/WhoAmI", {kAgent, kTuner, kViewer, kClient, kAdmin}},

@@ -155,7 +155,7 @@ void BatchQueue::ForgetOldResult(const std::string& job_id) {
 }
 
 absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::string& client_id, v1::Batch batch,
-                                               absl::Time now) {
+                                               absl::Time now, std::set<std::string> lost_by) {
   const std::string& job_id = owner.job_id;
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
   HONE_RETURN_IF_ERROR(CheckNameLength("client_batch_id", client_id));
@@ -180,7 +180,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   std::vector<int> all(batch.candidates_size());
   std::iota(all.begin(), all.end(), 0);
   entry.batch = std::make_shared<const v1::Batch>(std::move(batch));
-  AddPiece(id, entry, std::move(all), {}, now);
+  AddPiece(id, entry, std::move(all), std::move(lost_by), now);
   return id;
 }
 
