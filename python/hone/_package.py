@@ -247,7 +247,7 @@ def compare(package: PathLike, devices: Names, *, packages: Sequence[PathLike] =
     package: a Package, or the path of one, or of an ONNX file, which is compiled for each device with the records of the farm.
     devices: names or labels; every device of a label is a row. packages: more of them, which run in turns with the first.
     seconds: how long to measure each package (2). wait: how long to wait for devices that get no work, in seconds or as "10m",
-    after the others have answered (10). Other parameters and errors are those of `measure`.
+    after the others have answered (10). tracker: as in `measure`. Other parameters and errors are those of `bench`.
     """
     words = place((), devices, tracker)
     for one in packages:
