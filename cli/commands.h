@@ -45,6 +45,10 @@ void AddBenchCommand(CLI::App& app, absl::Status* result);
 // The times of all calls of a kernel are added up.
 void AddProfileCommand(CLI::App& app, absl::Status* result);
 
+// `hone compare PACKAGE|MODEL --device D... [--package P]...`: runs the packages on all these devices at once and
+// prints one table (cli/comparison.h). Fails if a device has not answered; the table then says why.
+void AddCompareCommand(CLI::App& app, absl::Status* result);
+
 // `hone gate PACKAGE --baseline PACKAGE [--device D] [--slower-than 3%] [--evidence FILE]`: runs both packages in turns
 // and tells whether the first is slower (base/paired_ratio.h). The exit code is then kSlower (cli/command.h).
 //

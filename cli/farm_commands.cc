@@ -56,7 +56,7 @@ absl::Status Submit(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
   HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
   for (v1::JobSpec& spec : specs) spec.set_notify_url(options.notify);
-  HONE_RETURN_IF_ERROR(SendModels(channel, specs, [] { return false; }));
+  HONE_RETURN_IF_ERROR(SendModels(channel, specs, {}));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
                         client.Submit(specs, [](absl::Duration refused) { return refused < kSubmitRetryTimeMax; }));
   if (jobs.size() == 1) {

@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
   hone::cli::AddDiffCommand(app, &result);
   hone::cli::AddBenchCommand(app, &result);
   hone::cli::AddProfileCommand(app, &result);
+  hone::cli::AddCompareCommand(app, &result);
   hone::cli::AddGateCommand(app, &result);
   hone::cli::AddRecordsCommand(app, &result);
   hone::cli::AddFarmCommands(app, &result);

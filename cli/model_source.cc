@@ -5,17 +5,14 @@
 
 #include <filesystem>
 #include <map>
-#include <stop_token>
 #include <utility>
 
 #include "base/inner_path.h"
 #include "base/status.h"
+#include "cli/file_sender.h"
 #include "cli/output.h"
-#include "cli/progress_line.h"
-#include "cli/quantity_text.h"
 #include "cli/shape_text.h"
 #include "compiler/graph/check_onnx.h"
-#include "files/transfer.h"
 
 namespace hone::cli {
 namespace {
@@ -81,40 +78,19 @@ absl::StatusOr<v1::ModelSource> SourceOf(const ModelOptions& model, const std::s
   return source;
 }
 
-absl::StatusOr<v1::FileName> SendFile(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
-                                      const std::function<bool()>& stopped) {
-  ProgressLine line;
-  std::stop_source stop;
-  const std::string name = FileNameOf(path);
-  files::TransferOptions options;
-  options.stop = stop.get_token();
-  options.progress = [&](const files::TransferProgress& progress) {
-    if (stopped()) stop.request_stop();
-    line.Show(fmt::format("sending {}: {} of {}", name, BytesText(static_cast<double>(progress.done)),
-                          BytesText(static_cast<double>(progress.total))));
-  };
-  HONE_ASSIGN_OR_RETURN(v1::FileName sent, files::FileTransfer([&] { return channel; }, options).Upload(path));
-  sent.set_name(name);
-  return sent;
-}
-
 absl::Status SendModels(const std::shared_ptr<grpc::Channel>& channel, std::vector<v1::JobSpec>& specs,
-                        const std::function<bool()>& stopped) {
-  std::map<std::string, v1::FileName> sent;  // by path
+                        std::stop_token stop) {
+  FileSender sender(channel, std::move(stop));
   for (v1::JobSpec& spec : specs) {
     for (v1::ModelFile& file : *spec.mutable_model()->mutable_files()) {
-      const std::string path = file.file().name();
-      if (!sent.contains(path)) {
-        absl::StatusOr<v1::FileName> name = SendFile(channel, path, stopped);
-        if (absl::IsCancelled(name.status())) return name.status();
-        if (!name.ok()) {
-          PrintMessage(fmt::format("the whole model will not be measured: {}\n", std::string(name.status().message())));
-          for (v1::JobSpec& other : specs) other.clear_model();
-          return absl::OkStatus();
-        }
-        sent[path] = *std::move(name);
+      absl::StatusOr<v1::FileName> sent = sender.Send(file.file().name());
+      if (absl::IsCancelled(sent.status())) return sent.status();
+      if (!sent.ok()) {
+        PrintMessage(fmt::format("the whole model will not be measured: {}\n", std::string(sent.status().message())));
+        for (v1::JobSpec& other : specs) other.clear_model();
+        return absl::OkStatus();
       }
-      *file.mutable_file() = sent[path];
+      *file.mutable_file() = *std::move(sent);
     }
     if (spec.model().files().empty()) spec.clear_model();
   }

@@ -5,8 +5,8 @@
 #ifndef HONE_CLI_MODEL_SOURCE_H_
 #define HONE_CLI_MODEL_SOURCE_H_
 
-#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -25,14 +25,10 @@ namespace hone::cli {
 absl::StatusOr<v1::ModelSource> SourceOf(const ModelOptions& model, const std::string& path);
 
 // Sends the files of the jobs' models, each once, and completes their names. If the tracker does not take them, the
-// jobs get no model and a message says why: the jobs are then submitted without a run of the whole model. stopped:
-// asked while files travel. kCancelled: it returned true.
+// jobs get no model and a message says why: the jobs are then submitted without a run of the whole model. kCancelled:
+// after a stop.
 absl::Status SendModels(const std::shared_ptr<grpc::Channel>& channel, std::vector<v1::JobSpec>& specs,
-                        const std::function<bool()>& stopped);
-
-// Sends one file and shows on standard error how far it is. Errors: those of FileTransfer::Upload.
-absl::StatusOr<v1::FileName> SendFile(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
-                                      const std::function<bool()>& stopped);
+                        std::stop_token stop);
 
 }  // namespace hone::cli
 

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/device_run.h"
 #include "cli/model_diff.h"
+#include "cli/model_packages.h"
 #include "cli/npz_file.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
@@ -68,7 +69,9 @@ absl::Status Run(RunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {options.package, options.input, options.check}));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
   if (options.device.given()) return RunOnDevice(options);
-  HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
+  ModelPackages models({.threads = options.threads, .fallback = !options.fallback.empty()}, options.device.tracker);
+  HONE_ASSIGN_OR_RETURN(const std::string path, models.ForThisMachine(options.package));
+  HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(path, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(run::SetGivenInputs(package, options.input));
   if (!options.check.empty()) {
     HONE_ASSIGN_OR_RETURN(run::KeptRun kept, run::RunAndKeep(package));
@@ -83,8 +86,11 @@ absl::Status Run(RunOptions& options) {
 
 void AddRunCommand(CLI::App& app, absl::Status* result) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "run a package once on arrays from a .npz file");
-  command->add_option("PACKAGE", options->package, "the package, as hone compile writes it")->required();
+  CLI::App* command = app.add_subcommand("run", "run a package or a model once on arrays from a .npz file");
+  command
+      ->add_option("PACKAGE", options->package,
+                   "the package, as hone compile writes it; or a model, MODEL.onnx, which is compiled first")
+      ->required();
   command->add_option("--input", options->input, "the inputs by name, a .npz file; bf16, which NumPy lacks, as V2");
   command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")
       ->required()

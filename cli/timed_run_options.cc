@@ -24,16 +24,20 @@ void TimedRunOptions::AddTo(CLI::App* command) {
 }
 
 void TimedRunOptions::AddInputsTo(CLI::App* command) {
-  command->add_option("PACKAGE", package, "package file, made by hone compile")->required();
+  command
+      ->add_option("PACKAGE", package,
+                   "package file, made by hone compile; or a model, MODEL.onnx, which is compiled first")
+      ->required();
   command
       ->add_option(
           "--threads", threads,
           "number of threads; 0: one for each core of the fastest kind, or for each CPU that control groups allow")
       ->check(IntegerInRange(HONE_MAX_THREADS));
   command
-      ->add_option(
-          "--shape", shapes,
-          "the shape of an input with open dimensions, as name=1,128; may be given again; the largest by default")
+      ->add_option("--shape", shapes,
+                   "the shape of an input with open dimensions, as name=1,128; may be given again; the largest by "
+                   "default. A model "
+                   "is compiled for it")
       ->expected(1)
       ->take_all();
   command->add_option("--input", input, "the inputs by name, a .npz file as for hone run; random ones by default")
@@ -42,20 +46,19 @@ void TimedRunOptions::AddInputsTo(CLI::App* command) {
 }
 
 absl::Status CheckInputOptions(const TimedRunOptions& options) {
-  if (options.input.empty() || options.shapes.empty()) return absl::OkStatus();
-  return UsageError("--shape and --input: the arrays of the file have shapes");
+  if (!options.input.empty() && !options.shapes.empty()) {
+    return UsageError("--shape and --input: the arrays of the file have shapes");
+  }
+  const absl::Status shapes = run::ParseNamedShapes(options.shapes).status();
+  return shapes.ok() ? shapes : UsageError("--shape " + std::string(shapes.message()));
 }
 
 absl::Status SetInputs(run::LoadedPackage& package, const TimedRunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckInputOptions(options));
   if (!options.input.empty()) return run::SetGivenInputs(package, options.input);
-  const auto usage_error = [](const absl::Status& status) {
-    return UsageError("--shape " + std::string(status.message()));
-  };
-  const absl::StatusOr<std::vector<run::NamedShape>> shapes = run::ParseNamedShapes(options.shapes);
-  if (!shapes.ok()) return usage_error(shapes.status());
-  const absl::Status resized = package.Resize(*shapes);
-  if (absl::IsNotFound(resized)) return usage_error(resized);
+  HONE_ASSIGN_OR_RETURN(const std::vector<run::NamedShape> shapes, run::ParseNamedShapes(options.shapes));
+  const absl::Status resized = package.Resize(shapes);
+  if (absl::IsNotFound(resized)) return UsageError("--shape " + std::string(resized.message()));
   HONE_RETURN_IF_ERROR(resized);
   return package.FillInputs(run::kRandomInputsSeed);
 }

@@ -161,7 +161,7 @@ absl::Status Tune(TuneOptions options) {
   const Interrupts interrupts;
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs, interrupts));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
-  HONE_RETURN_IF_ERROR(SendModels(channel, specs, [&] { return interrupts.WasInterrupted(); }));
+  HONE_RETURN_IF_ERROR(SendModels(channel, specs, StopOnInterrupt(interrupts).token()));
   JobClient client(channel, options.tracker.address);
   // A farm whose disk is full waits without limit. A command gives up, because a user waits for it.
   const absl::Duration longest = farm.has_value() ? kOutageTimeMax : kSubmitRetryTimeMax;

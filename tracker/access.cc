@@ -56,11 +56,12 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.RecordService/Query", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Stats", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
-      // Clients bring models, packages and inputs, agents outputs, and tuners the packages of a job's model.
+      // Clients bring models, packages and inputs, agents outputs, and tuners the packages of a job's model. Which
+      // files they may fetch: file_rights.h.
       {"/hone.v1.FileService/Offer", {kAgent, kTuner, kClient, kAdmin}},
       {"/hone.v1.FileService/Put", {kAgent, kTuner, kClient, kAdmin}},
-      {"/hone.v1.FileService/Describe", {kAgent, kTuner, kViewer, kClient, kAdmin}},
-      {"/hone.v1.FileService/Get", {kAgent, kTuner, kViewer, kClient, kAdmin}},
+      {"/hone.v1.FileService/Describe", {kAgent, kTuner, kClient, kAdmin}},
+      {"/hone.v1.FileService/Get", {kAgent, kTuner, kClient, kAdmin}},
       {kJoinMethod, {}},  // needs a token instead of a role
       {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.JoinService/WhoAmI", {kAgent, kTuner, kViewer, kClient, kAdmin}},

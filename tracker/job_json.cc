@@ -8,6 +8,7 @@
 
 #include "base/median.h"
 #include "base/quantile.h"
+#include "base/roofline.h"
 #include "proto/convert.h"
 
 namespace hone::tracker {
@@ -41,8 +42,35 @@ Json MinutesToJson(const v1::PackageReport& report) {
   return minutes;
 }
 
-// report: null while there is none.
-Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report) {
+Json RooflineToJson(const v1::RunReport& report) {
+  if (!report.has_roofline()) return nullptr;
+  Json levels = Json::array();
+  for (const v1::DeviceRoofline::Level& level : report.roofline().levels()) {
+    levels.push_back({{"bytes", ValueOrNull(level.bytes() > 0, static_cast<double>(level.bytes()))},
+                      {"gbytes_per_second", level.bytes_per_second() * 1e-9}});
+  }
+  return {{"peak_gflops", report.roofline().flops_per_second() * 1e-9}, {"levels", levels}};
+}
+
+// The operations and bytes of a run, and how near its median is to what the device can do.
+void AddWork(const v1::PackageReport& package, const v1::RunReport& report, Json& json) {
+  double flops = 0, bytes = 0;
+  for (const v1::KernelWork& kernel : package.work()) {
+    flops += static_cast<double>(kernel.calls()) * kernel.flops();
+    bytes += static_cast<double>(kernel.calls()) * kernel.bytes();
+  }
+  const std::optional<double> bound = RooflineSeconds(package, report);
+  const std::vector<double> seconds(package.seconds().begin(), package.seconds().end());
+  json["flops"] = ValueOrNull(!package.work().empty(), flops);
+  json["bytes_touched"] = ValueOrNull(!package.work().empty(), bytes);
+  json["work_unknown"] = package.work_unknown();
+  json["roofline_ms"] = ValueOrNull(bound.has_value(), bound.value_or(0) * kMillisecondsPerSecond);
+  json["roofline_share"] =
+      ValueOrNull(bound.has_value() && !seconds.empty(), seconds.empty() ? 0 : bound.value_or(0) / Median(seconds));
+}
+
+// report: null while there is none. run: of all packages.
+Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report, const v1::RunReport& run) {
   Json json = FileToJson(package);
   if (report == nullptr) return json;
   const std::vector<double> seconds(report->seconds().begin(), report->seconds().end());
@@ -60,6 +88,7 @@ Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report)
   json["runs"] = report->runs();
   json["peak_memory_bytes"] =
       ValueOrNull(report->peak_memory_bytes() > 0, static_cast<double>(report->peak_memory_bytes()));
+  AddWork(*report, run, json);
   json["kernels"] = KernelsToJson(*report);
   json["minutes"] = MinutesToJson(*report);
   json["outputs"] = report->has_outputs() ? FileToJson(report->outputs()) : Json();
@@ -134,6 +163,20 @@ nlohmann::ordered_json ConfirmationToJson(const v1::Job& job) {
           {"packages", packages}};
 }
 
+std::optional<double> RooflineSeconds(const v1::PackageReport& package, const v1::RunReport& report) {
+  if (package.work().empty() || !report.has_roofline()) return std::nullopt;
+  Roofline roofline{.flops_per_second = report.roofline().flops_per_second(), .levels = {}};
+  for (const v1::DeviceRoofline::Level& level : report.roofline().levels()) {
+    const uint64_t bytes = level.bytes() > 0 ? static_cast<uint64_t>(level.bytes()) : UINT64_MAX;
+    roofline.levels.push_back({bytes, level.bytes_per_second()});
+  }
+  double seconds = 0;
+  for (const v1::KernelWork& kernel : package.work()) {
+    seconds += static_cast<double>(kernel.calls()) * roofline.LowerBoundSeconds(kernel.flops(), kernel.bytes());
+  }
+  return seconds;
+}
+
 nlohmann::ordered_json NoticeToJson(const v1::Job& job) {
   if (job.spec().notify_url().empty()) return nullptr;
   const v1::JobNotice& notice = job.notice();
@@ -161,7 +204,8 @@ nlohmann::ordered_json RunToJson(const v1::Job& job) {
   const v1::RunReport& report = job.progress().run();
   Json packages = Json::array();
   for (int i = 0; i < task.packages_size(); ++i) {
-    packages.push_back(PackageToJson(task.packages(i), i < report.packages_size() ? &report.packages(i) : nullptr));
+    packages.push_back(
+        PackageToJson(task.packages(i), i < report.packages_size() ? &report.packages(i) : nullptr, report));
   }
   return {{"device", job.progress().run_device()},
           {"packages", packages},
@@ -171,7 +215,10 @@ nlohmann::ordered_json RunToJson(const v1::Job& job) {
           {"temperature_before_c", ValueOrNull(report.has_temperature_before_c(), report.temperature_before_c())},
           {"temperature_after_c", ValueOrNull(report.has_temperature_after_c(), report.temperature_after_c())},
           {"clock_before_mhz", ValueOrNull(report.has_clock_before_mhz(), report.clock_before_mhz())},
-          {"clock_after_mhz", ValueOrNull(report.has_clock_after_mhz(), report.clock_after_mhz())}};
+          {"clock_after_mhz", ValueOrNull(report.has_clock_after_mhz(), report.clock_after_mhz())},
+          {"power_watts", ValueOrNull(report.has_power_watts(), report.power_watts())},
+          {"power_source", report.power_source()},
+          {"roofline", RooflineToJson(report)}};
 }
 
 }  // namespace hone::tracker

@@ -29,6 +29,9 @@ std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now);
 nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent);
 // The state of the notice of `hone submit --notify`; null for a job without one.
 nlohmann::ordered_json NoticeToJson(const v1::Job& job);
+// The least seconds that one run of the package can take on the device, by its roofline: the sum over all calls.
+// Nullopt: the work of the package or the roofline of the device is not known.
+std::optional<double> RooflineSeconds(const v1::PackageReport& package, const v1::RunReport& report);
 // A run of packages: what was asked for, and the report once there is one. Null for a job that tunes.
 nlohmann::ordered_json RunToJson(const v1::Job& job);
 

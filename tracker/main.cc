@@ -195,7 +195,8 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                           shell->WithFarm([&](const Farm& farm, absl::Time) { digests = farm.FilesInUse(); });
                           return digests;
                         }));
-  const auto services = MakeServices(shell.get(), store.get(), contents.get(), membership.get());
+  const FileRights rights(shell.get(), contents.get());
+  const auto services = MakeServices(shell.get(), store.get(), contents.get(), &rights, membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
   // The notifier runs without --notify-allow too: it closes the notices of jobs that were submitted when notices were

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string_view>
 
@@ -86,6 +87,33 @@ package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMet
   const size_t number = hone_program(model());
   if (number >= metadata.programs.size()) return {target(), {}};
   return metadata.programs[number];
+}
+
+absl::StatusOr<std::vector<KernelWork>> LoadedPackage::Work() const {
+  HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, Metadata());
+  const package::ProgramMetadata program = RunningProgram(metadata);
+  if (program.varies) {
+    return absl::FailedPreconditionError("the values of a run decide which kernels run, and how often");
+  }
+  std::map<std::string, KernelWork> by_symbol;
+  for (size_t i = 0; i < hone_call_count(model()); ++i) ++by_symbol[hone_call_symbol(model(), i)].calls;
+  for (const package::KernelMetadata& kernel : program.kernels) {
+    const auto found = by_symbol.find(kernel.symbol);
+    if (found == by_symbol.end()) continue;
+    found->second.flops = kernel.flops;
+    found->second.bytes = kernel.bytes;
+  }
+  std::vector<KernelWork> work;
+  for (const auto& [symbol, kernel] : by_symbol) {
+    if (!(kernel.bytes > 0)) {
+      return absl::FailedPreconditionError(
+          fmt::format("the package does not state the work of its kernel '{}', which has open sizes or is computed by "
+                      "ONNX Runtime",
+                      symbol));
+    }
+    work.push_back(kernel);
+  }
+  return work;
 }
 
 std::vector<ModelNode> LoadedPackage::NodesOf(size_t call) const {

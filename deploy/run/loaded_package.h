@@ -26,6 +26,12 @@ struct ModelNode {
   std::string name, op;
 };
 
+// What one kernel computes in one run of its model.
+struct KernelWork {
+  int64_t calls = 0;
+  double flops = 0, bytes = 0;  // of one call, as in package::KernelMetadata
+};
+
 class LoadedPackage {
  public:
   struct Options {
@@ -53,6 +59,10 @@ class LoadedPackage {
   absl::StatusOr<package::PackageMetadata> Metadata() const;
   // The description of the program that runs; without kernels if `metadata` does not describe it.
   package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
+
+  // The calls, operations and bytes of each kernel of the program that runs. kFailedPrecondition: they are not known;
+  // the text says why.
+  absl::StatusOr<std::vector<KernelWork>> Work() const;
 
   // The nodes of the model's file that a call of the program that runs computes, in the order of the file.
   std::vector<ModelNode> NodesOf(size_t call) const;

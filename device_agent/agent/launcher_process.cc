@@ -102,10 +102,31 @@ void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
   }
 }
 
+// The mean power between the first reading and the last: of the board, else of the CPU packages.
+void AddPower(const std::vector<TimedReading>& readings, v1::RunReport& report) {
+  double watts = 0, joules = 0, seconds = 0;
+  for (size_t i = 1; i < readings.size(); ++i) {
+    const TimedReading &before = readings[i - 1], &after = readings[i];
+    if (after.sensors.watts) watts += *after.sensors.watts / static_cast<double>(readings.size() - 1);
+    // A counter that has started again says nothing of this interval.
+    if (!before.sensors.joules || !after.sensors.joules || *after.sensors.joules < *before.sensors.joules) continue;
+    joules += *after.sensors.joules - *before.sensors.joules;
+    seconds += after.at - before.at;
+  }
+  if (watts > 0) {
+    report.set_power_watts(watts);
+    report.set_power_source("board");
+  } else if (seconds > 0 && joules > 0) {
+    report.set_power_watts(joules / seconds);
+    report.set_power_source("cpu package");
+  }
+}
+
 // Adds the readings to a report that has just arrived. The measurement is the last thing that a run does, so the ends
 // of its minutes are counted from now.
 void AddSensors(const std::vector<TimedReading>& readings, const v1::RunTask& task, v1::RunReport& report) {
   if (readings.empty()) return;
+  AddPower(readings, report);
   const Sensors &before = readings.front().sensors, &after = readings.back().sensors;
   if (before.temperature_c) report.set_temperature_before_c(*before.temperature_c);
   if (before.clock_mhz) report.set_clock_before_mhz(*before.clock_mhz);
@@ -248,9 +269,10 @@ absl::StatusOr<Launcher::RunResult> Launcher::Exchange(const v1::Batch& batch, c
     });
     std::jthread reading;
     const bool in_run = batch.has_run() && batch.run().seconds() * batch.run().packages_size() >= kMinuteCurveSeconds;
-    if (options_.reads_sensors_in_visits || in_run) {
-      const std::chrono::milliseconds period =
-          options_.reads_sensors_in_visits ? kBetweenReadings : kBetweenReadingsOfRun;
+    const bool reads_power = !readings_.empty() && readings_.front().sensors.watts.has_value();
+    if (options_.reads_sensors_in_visits || in_run || reads_power) {
+      const bool often = options_.reads_sensors_in_visits || reads_power;
+      const std::chrono::milliseconds period = often ? kBetweenReadings : kBetweenReadingsOfRun;
       reading =
           std::jthread([this, period](const std::stop_token& over) { Repeat(over, period, [&] { ReadSensors(); }); });
     }
@@ -296,7 +318,11 @@ Launcher::RunResult Launcher::RunWithFiles(const v1::Batch& batch, const std::ve
   if (run.ok()) {
     ReadSensors();
     AddSensors(sensors_, run->result);
-    if (run->result.has_run()) AddSensors(readings_, batch.run(), *run->result.mutable_run());
+    if (run->result.has_run()) {
+      AddSensors(readings_, batch.run(), *run->result.mutable_run());
+      const Roofline roofline = options_.roofline ? options_.roofline() : Roofline();
+      if (!roofline.levels.empty()) *run->result.mutable_run()->mutable_roofline() = ToProto(roofline);
+    }
     return *std::move(run);
   }
   spdlog::error("{}", std::string(run.status().message()));

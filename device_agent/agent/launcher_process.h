@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/memory_file.h"
+#include "base/roofline.h"
 #include "base/temporary_folder.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/sandbox/control_group.h"
@@ -49,6 +50,7 @@ class Launcher {
     bool reads_sensors_in_visits = false;    // also read them during visits, in a separate thread
     std::function<double()>
         peak_gflops;  // measured peak of the device; empty or 0: not known, so no time is refused as too short
+    std::function<Roofline()> roofline;  // of the device, measured; without levels, or empty: not known
     // Where a control group for the launcher and its descendants is created. Must outlive the Launcher. Null: no
     // control group is wanted; an error says why none can be created.
     const absl::StatusOr<ControlGroups>* groups = nullptr;

@@ -120,8 +120,18 @@ class PackageWork {
     findings_[i].target = package.target();
     findings_[i].threads = package.threads();
     findings_[i].passed_over = package.PassedOver();
+    if (task_.purpose == Purpose::kFirstRun) AddWork(package, findings_[i]);
     packages_.push_back(std::move(package));
     return absl::OkStatus();
+  }
+
+  static void AddWork(const run::LoadedPackage& package, PackageRun& found) {
+    const absl::StatusOr<std::vector<run::KernelWork>> work = package.Work();
+    if (!work.ok()) {
+      found.work_unknown = std::string(work.status().message());
+      return;
+    }
+    for (const run::KernelWork& kernel : *work) found.work.push_back({kernel.calls, kernel.flops, kernel.bytes});
   }
 
   absl::Status RunOnce() {

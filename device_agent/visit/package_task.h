@@ -55,6 +55,11 @@ struct KernelRun {
   std::vector<std::string> nodes;
 };
 
+struct KernelWork {
+  int64_t calls = 0;
+  double flops = 0, bytes = 0;
+};
+
 struct MinuteOfRuns {
   int64_t runs = 0;
   double median_seconds = 0;
@@ -72,6 +77,8 @@ struct PackageRun {
   int64_t output_bytes = 0;  // written to the file of outputs
   std::vector<MinuteOfRuns> minutes;
   std::vector<std::string> passed_over;
+  std::vector<KernelWork> work;
+  std::string work_unknown;
 };
 
 struct PackageFindings {

@@ -28,17 +28,19 @@ from ._package import Package, bench, check, compile, diff, gate, measure, profi
 from ._program import find_program, version
 from ._progress import Progress
 from ._records import lock, measurements, records
-from ._results import (Bench, Check, Confirmation, Device, DeviceRun, Difference, Gate, JobStatus, KernelTime, Lock,
-                       Measurement, Problem, Profile, Record, RunKernel, Tuner, ValueDifference, Workload)
+from ._results import (Bench, Check, ComparedRun, Confirmation, Device, DeviceRun, Difference, Gate, JobStatus,
+                       KernelTime, Lock, Measurement, Problem, Profile, Record, RunKernel, Tuner, ValueDifference,
+                       Workload)
 from ._table import Table
 from ._torch_backend import torch_backend
 
 __all__ = [
-    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "Confirmation", "Device", "DeviceError",
-    "DeviceRun", "Difference", "Farm", "Gate", "HoneError", "HoneWarning", "IncompatibleError",
+    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "ComparedRun", "Confirmation", "Device",
+    "DeviceError", "DeviceRun", "Difference", "Farm", "Gate", "HoneError", "HoneWarning", "IncompatibleError",
     "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement", "Model", "OutOfMemoryError",
     "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record", "RecordsMissingError",
     "RunKernel", "Session", "Table", "Tuner", "UsageError", "ValueDifference", "Workload", "__version__", "aio",
-    "bench", "check", "compile", "devices", "diff", "empty", "find_program", "gate", "jobs", "lock", "measure",
-    "measurements", "profile", "records", "run", "submit", "torch_backend", "tune", "tuners", "up", "version",
+    "bench", "check", "compare", "compile", "devices", "diff", "empty", "find_program", "gate", "jobs", "lock",
+    "measure", "measurements", "profile", "records", "run", "submit", "torch_backend", "tune", "tuners", "up",
+    "version",
 ]

@@ -18,8 +18,8 @@ from hone_runtime import Session
 from ._models import ModelLike, Shapes, as_model, shape_texts
 from ._program import PathLike, absolute, call, call_json
 from ._progress import ProgressOption
-from ._results import (Bench, Check, DeviceRun, Difference, Gate, KernelTime, Problem, Profile, ValueDifference, device_runs,
-                       made)
+from ._results import (Bench, Check, ComparedRun, DeviceRun, Difference, Gate, KernelTime, Problem, Profile, ValueDifference,
+                       device_runs, made)
 from ._scratch import folder_for
 from ._table import Table, fields_html
 
@@ -235,6 +235,30 @@ def measure(package: PathLike, devices: Names, *, tracker: str | None = None, in
     """
     words = place((), devices, tracker)
     return device_runs(_timed("profile" if kernels else "bench", package, inputs, shapes, threads, seconds, program, progress, words))
+
+
+def compare(package: PathLike, devices: Names, *, packages: Sequence[PathLike] = (), tracker: str | None = None,
+            inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, threads: int = 0,
+            seconds: float | str | None = None, wait: float | str | None = None, progress: ProgressOption = True,
+            program: PathLike | None = None) -> Table[ComparedRun]:
+    """Times packages on several devices of a farm at once: a row for each device and package, also where there is no answer.
+
+        fastest = min((row for row in hone.compare("net.onnx", ["rpi4", "jetson"]) if row), key=lambda row: row.median_ms)
+
+    package: a Package, or the path of one, or of an ONNX file, which is compiled for each device with the records of the farm.
+    devices: names or labels; every device of a label is a row. packages: more of them, which run in turns with the first.
+    seconds: how long to measure each package (2). wait: how long to wait for devices that get no work, in seconds or as "10m",
+    after the others have answered (10). tracker: as in `measure`. Other parameters and errors are those of `bench`.
+    """
+    words = place((), devices, tracker)
+    for one in packages:
+        words += ["--package", absolute(one)]
+    if wait is not None:
+        words += ["--wait", str(wait)]
+    document = _timed("compare", package, inputs, shapes, threads, seconds, program, progress, words, may_fail=[1])
+    return Table([made(ComparedRun, row) for row in document["rows"]],
+                 ["device", "package", "state", "fastest", "median_ms", "p90_ms", "peak_memory_bytes", "load_ms", "roofline_share",
+                  "power_watts", "temperature_c", "reason"])
 
 
 def gate(package: PathLike, baseline: PathLike, *, slower_than: float = 0.03, device: str | None = None,

@@ -334,6 +334,40 @@ def device_runs(document: dict[str, Any]) -> Table[DeviceRun]:
 
 
 @dataclass(frozen=True)
+class ComparedRun:
+    """A package on one of the devices of a comparison; true if the device has answered.
+
+    device: "agent/device". package: its file name. state: "answered", "failed" or "waiting". reason: why there is no answer;
+    empty if there is. fastest: of the devices with this package. median_ms, p90_ms, load_ms: of its runs, in milliseconds, and
+    before them. peak_memory_bytes: as in `DeviceRun`. roofline_share: the least time of its kernels on the device, by the
+    measured peak and bandwidths, to the median. roofline_unknown: why that is None. power_watts: the mean over the visit, of
+    what power_source says: "board" or "cpu package". temperature_c: of the hottest sensor afterwards. job: its id at the
+    tracker. Values that are not known are None.
+    """
+
+    device: str
+    package: str
+    state: str
+    reason: str
+    fastest: bool
+    median_ms: float | None
+    p90_ms: float | None
+    load_ms: float | None
+    peak_memory_bytes: int | None
+    roofline_share: float | None
+    roofline_unknown: str
+    power_watts: float | None
+    power_source: str
+    temperature_c: float | None
+    job: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether the device has answered."""
+        return self.state == "answered"
+
+
+@dataclass(frozen=True)
 class Gate:
     """The verdict on a package beside another one; true if it passed.
 

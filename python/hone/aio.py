@@ -15,6 +15,7 @@ from ._stoppable import as_coroutine
 
 bench = as_coroutine(_package.bench)
 check = as_coroutine(_package.check)
+compare = as_coroutine(_package.compare)
 compile = as_coroutine(_package.compile)
 devices = as_coroutine(_jobs.devices)
 diff = as_coroutine(_package.diff)
@@ -30,5 +31,5 @@ submit = as_coroutine(_jobs.submit)
 tune = as_coroutine(_jobs.tune)
 tuners = as_coroutine(_jobs.tuners)
 
-__all__ = ["bench", "check", "compile", "devices", "diff", "gate", "jobs", "lock", "measure", "measurements",
-           "profile", "records", "run", "submit", "tune", "tuners"]
+__all__ = ["bench", "check", "compare", "compile", "devices", "diff", "gate", "jobs", "lock", "measure",
+           "measurements", "profile", "records", "run", "submit", "tune", "tuners"]

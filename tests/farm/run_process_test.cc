@@ -19,6 +19,7 @@ namespace hone::farm {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tests::CommandResult;
 
 class RunProcessTest : public FarmProcessTest {
@@ -37,6 +38,13 @@ class RunProcessTest : public FarmProcessTest {
     std::unique_ptr<Process> agent = StartAgent("board");
     EXPECT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
     return agent;
+  }
+  std::string WriteModel() const {
+    graph::GraphBuilder b;
+    b.Input("x", {64, 64}).Node("Exp", {"x"}, {"y"}).Output("y");
+    const std::string model = folder_ / "exp.onnx";
+    tests::WriteWholeFile(model, b.Model());
+    return model;
   }
   std::vector<v1::Job> Jobs() {
     grpc::ClientContext context;
@@ -107,6 +115,53 @@ TEST_F(RunProcessTest, BenchAndProfileReportOfADevice) {
   ASSERT_EQ(profile.exit_code, 0) << profile.output;
   EXPECT_THAT(profile.output, HasSubstr("share"));
   EXPECT_EQ(Stats().records(), 0) << "a run is no measurement of a kernel";
+}
+
+TEST_F(RunProcessTest, AModelIsCompiledForTheDeviceWithTheRecordsOfTheFarm) {
+  const std::unique_ptr<Process> agent = StartBoard();
+  const std::string model = WriteModel();
+  const CommandResult untuned = Hone(fmt::format("bench {} --device board --seconds 0.1", model));
+  ASSERT_EQ(untuned.exit_code, 0) << untuned.output << agent->Log();
+  EXPECT_THAT(untuned.output, HasSubstr("exp.hone on board/cpu: min "));
+  EXPECT_THAT(untuned.output, HasSubstr("none of the records is for " + model));
+  const std::unique_ptr<Process> tuner = StartTuner();
+  const CommandResult tune = Hone(fmt::format("tune {} --device board --trials 2", model));
+  ASSERT_EQ(tune.exit_code, 0) << tune.output << tuner->Log();
+  const CommandResult tuned = Hone(fmt::format("bench {} --device board --seconds 0.1", model));
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.output;
+  EXPECT_THAT(tuned.output, Not(HasSubstr("none of the records")));
+}
+
+TEST_F(RunProcessTest, ACompareHasARowForEveryDevice) {
+  const std::unique_ptr<Process> board = StartBoard();
+  ASSERT_TRUE(Eventually([&] { return Devices()[0].health() == v1::DEVICE_HEALTH_GOOD; })) << board->Log();
+  const std::unique_ptr<Process> away = StartAgent("away");
+  ASSERT_TRUE(Eventually([&] { return Devices().size() == 2; })) << away->Log();
+  ASSERT_EQ(Hone("drain away").exit_code, 0);
+  const std::string model = WriteModel();
+  const CommandResult compared = Hone(fmt::format(
+      "compare {} --package {} --device board --device away --seconds 0.1 --wait 1 --json", model, package_.string()));
+  EXPECT_EQ(compared.exit_code, 1) << "a device has not answered";
+  EXPECT_THAT(compared.output, HasSubstr("no answer of away/cpu"));
+  const size_t begin = compared.output.find("{\n"), end = compared.output.rfind("}\n");
+  ASSERT_NE(begin, std::string::npos) << compared.output;
+  const auto rows = nlohmann::json::parse(compared.output.substr(begin, end + 1 - begin)).at("rows");
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].at("device"), "board/cpu");
+  EXPECT_EQ(rows[0].at("package"), "exp.onnx");
+  EXPECT_EQ(rows[0].at("state"), "answered");
+  EXPECT_EQ(rows[0].at("fastest"), true);
+  EXPECT_GT(rows[0].at("median_ms").get<double>(), 0);
+  EXPECT_GT(rows[0].at("peak_memory_bytes").get<double>(), 0);
+  EXPECT_GT(rows[0].at("roofline_share").get<double>(), 0);
+  EXPECT_EQ(rows[1].at("package"), "net.hone");
+  EXPECT_TRUE(rows[1].at("roofline_share").is_null());
+  EXPECT_THAT(rows[1].at("roofline_unknown").get<std::string>(), HasSubstr("does not state the work of its kernel"));
+  EXPECT_EQ(rows[2].at("device"), "away/cpu");
+  EXPECT_EQ(rows[2].at("state"), "waiting");
+  EXPECT_THAT(rows[2].at("reason").get<std::string>(), HasSubstr("away/cpu, which is drained"));
+  EXPECT_TRUE(rows[3].at("median_ms").is_null());
+  for (const v1::Job& job : Jobs()) EXPECT_NE(job.state(), v1::JOB_STATE_QUEUED) << "nothing is left behind";
 }
 
 TEST_F(RunProcessTest, AGateOfAPackageAgainstItselfPasses) {

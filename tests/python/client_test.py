@@ -450,6 +450,9 @@ class FarmTest(unittest.TestCase):
         self.assertTrue(0 < runs[0].min_ms <= runs[0].median_ms <= runs[0].p90_ms <= runs[0].p99_ms)
         self.assertGreater(runs[0].kernels[0].time_ms, 0)
         self.assertIn("median_ms", runs._repr_html_())
+        rows = hone.compare(package, [device], packages=[package], tracker=farm.tracker, inputs={"x": X}, seconds=0.05, wait=5)
+        self.assertEqual([(row.device, row.state, bool(row)) for row in rows], [(device, "answered", True)] * 2)
+        self.assertTrue(all(row.median_ms > 0 and row.fastest for row in rows))
         gate = hone.gate(package, package, slower_than=0.5, device=device, tracker=farm.tracker, inputs={"x": X}, seconds=0.05)
         self.assertEqual(gate.device, device)
         with self.assertRaisesRegex(hone.CommandError, "nobody"):

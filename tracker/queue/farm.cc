@@ -695,12 +695,10 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
     if (auto device = agent->devices.find(lease->device_id); device != agent->devices.end()) device->second.losses += 1;
   }
   devices_.CountFailure(NameOf(lease->agent_id, lease->device_id), why, now);
-  const std::string job_id = batches_.JobOf(*lease);
+  const std::string job_id = batches_.JobOf(*lease), agent_id = lease->agent_id;
+  const std::string device = NameOf(agent_id, lease->device_id);
   batches_.Lose(lease_id, why, now);
-  if (jobs_.Find(job_id)->spec().has_run()) {
-    jobs_.LoseRun(job_id, why, now);
-    DropReleasedJobs();  // at once, because the job may get a device in this same call
-  }
+  if (jobs_.Find(job_id)->spec().has_run()) LoseRun(job_id, agent_id, device, why, now);
   for (const std::string& name : batches_.TakeForgivenDevices()) devices_.Forgive(name);
 }
 

@@ -109,6 +109,14 @@ class Farm {
   bool LacksDevice(const std::string& job_id) const { return absent_since_.contains(job_id); }
   // The digests of the files that open jobs need.
   std::set<std::string> FilesInUse() const;
+  // Whether a run that a device of the agent has leased names the file.
+  bool AgentNeedsFile(const std::string& agent_id, const std::string& digest) const;
+  // Whether a tuner of this name holds a job whose model has the file.
+  bool TunerNeedsFile(const std::string& tuner, const std::string& digest) const;
+  // Who submitted the runs that devices of the agent have leased and whose outputs are stored.
+  std::set<std::string> SubmittersOfOutputs(const std::string& agent_id) const;
+  // The agents that have reported the file as outputs of a run of this submitter.
+  std::set<std::string> AgentsThatReported(const std::string& submitter, const std::string& digest) const;
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
   void SetStorageFailure(const std::string& why) { storage_failure_ = why; }
   const std::string& storage_failure() const { return storage_failure_; }
@@ -176,6 +184,9 @@ class Farm {
   // runs.cc: jobs that run packages.
   void CheckQueuedRun(const v1::Job& job, absl::Time now);
   void EndRuns(absl::Time now);
+  // A device of the agent was lost with the run. device: "agent/device".
+  void LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
+               const std::string& why, absl::Time now);
 
   // waits.cc: what jobs wait for, and which jobs get or lose a tuner because of it.
   // A function that returns how many jobs get a tuner before the given one. JobsAhead sorts the jobs once; the function
@@ -207,6 +218,12 @@ class Farm {
   TunerRegistry tuners_;
   DeviceRegistry devices_;
   BatchQueue batches_;
+  // What was lost with an open job that runs packages. It is kept here because the batch of the job is made anew.
+  struct LostWith {
+    std::set<std::string> agents;      // they get the run again only if no other could take it
+    std::vector<std::string> devices;  // "agent/device", one entry for each loss
+  };
+  std::map<std::string, LostWith> lost_with_;       // by job
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
   Histogram lease_waits_ = QueueTimeBuckets();

@@ -28,7 +28,9 @@ absl::Status CheckModel(const v1::ModelSource& model);
 // checks.
 std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report);
 
-// The batch of a job with a run: for the devices that the job asks for.
+// What a device must fulfil for the job's run.
+v1::Requirements RunRequirements(const v1::JobSpec& spec);
+// The batch of a job with a run, with these requirements.
 v1::Batch RunBatch(const v1::JobSpec& spec);
 
 // How long a device may take for the run: for its measurements, for the transfer of its files over a slow line, and for

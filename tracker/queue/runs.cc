@@ -132,14 +132,20 @@ std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report) 
   return "";
 }
 
+v1::Requirements RunRequirements(const v1::JobSpec& spec) {
+  v1::Requirements requirements;
+  *requirements.mutable_labels() = spec.labels();
+  *requirements.mutable_devices() = spec.devices();
+  requirements.set_fingerprint_digest(spec.device_kind());
+  requirements.set_threads(spec.run().threads());
+  return requirements;
+}
+
 v1::Batch RunBatch(const v1::JobSpec& spec) {
   v1::Batch batch;
   *batch.mutable_run() = spec.run();
   batch.add_candidates()->set_id(std::string(kRunCandidate));
-  *batch.mutable_requirements()->mutable_labels() = spec.labels();
-  *batch.mutable_requirements()->mutable_devices() = spec.devices();
-  batch.mutable_requirements()->set_fingerprint_digest(spec.device_kind());
-  batch.mutable_requirements()->set_threads(spec.run().threads());
+  *batch.mutable_requirements() = RunRequirements(spec);
   batch.set_threads(std::max(1, spec.run().threads()));
   batch.set_priority(spec.priority());
   return batch;
@@ -194,16 +200,30 @@ void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, 
 // Puts the batch of a queued job into the queue of batches while a device can take it, and takes it out while none can,
 // so that it does not count as a batch that no device wants.
 void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
-  const v1::Batch batch = RunBatch(job.spec());
-  std::string absence = DescribeAbsence(batch.requirements(), now);
+  std::string absence = DescribeAbsence(RunRequirements(job.spec()), now);
   if (!absence.empty()) {
     batches_.DropJob(job.id());
-  } else {
+  } else if (!batches_.Has(job.id(), std::string(kRunCandidate))) {
+    const auto lost = lost_with_.find(job.id());
     const auto queued = batches_.Submit({job.id(), job.spec().submitted_by(), "runs of " + job.spec().submitted_by()},
-                                        std::string(kRunCandidate), batch, now);
+                                        std::string(kRunCandidate), RunBatch(job.spec()), now,
+                                        lost == lost_with_.end() ? std::set<std::string>() : lost->second.agents);
     if (!queued.ok()) absence = std::string(queued.status().message());
   }
   jobs_.SetBlocked(job.id(), absence, now);
+}
+
+void Farm::LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
+                   const std::string& why, absl::Time now) {
+  LostWith& lost = lost_with_[job_id];
+  lost.agents.insert(agent_id);
+  lost.devices.push_back(device);
+  jobs_.LoseRun(job_id, why, now);
+  // Several devices were lost with it, so the packages are to blame.
+  if (jobs_.Find(job_id)->state() == v1::JOB_STATE_FAILED) {
+    for (const std::string& name : lost.devices) devices_.Forgive(name);
+  }
+  DropReleasedJobs();  // at once, because the job may get a device in this same call
 }
 
 std::set<std::string> Farm::FilesInUse() const {
@@ -216,7 +236,51 @@ std::set<std::string> Farm::FilesInUse() const {
       for (const v1::ModelFile& file : job->spec().model().files()) digests.insert(file.file().digest());
     }
   }
+  // A tuner may have a run in its job.
+  for (const v1::RunTask* task : batches_.OpenRuns()) {
+    for (const v1::FileName& package : task->packages()) digests.insert(package.digest());
+  }
   return digests;
+}
+
+bool Farm::AgentNeedsFile(const std::string& agent_id, const std::string& digest) const {
+  return std::ranges::any_of(batches_.leases(), [&](const auto& leased) {
+    const BatchQueue::Lease& lease = leased.second;
+    if (lease.agent_id != agent_id || !batches_.WholeBatch(lease).has_run()) return false;
+    const v1::RunTask& task = batches_.WholeBatch(lease).run();
+    return (task.has_inputs() && task.inputs().digest() == digest) ||
+           std::ranges::find(task.packages(), digest, &v1::FileName::digest) != task.packages().end();
+  });
+}
+
+bool Farm::TunerNeedsFile(const std::string& tuner, const std::string& digest) const {
+  return std::ranges::any_of(jobs_.InState(v1::JOB_STATE_RUNNING), [&](const v1::Job* job) {
+    const auto& files = job->spec().model().files();
+    return !job->spec().has_run() && jobs_.TunerOf(job->id()) == tuner &&
+           std::ranges::any_of(files, [&](const v1::ModelFile& file) { return file.file().digest() == digest; });
+  });
+}
+
+std::set<std::string> Farm::SubmittersOfOutputs(const std::string& agent_id) const {
+  std::set<std::string> submitters;
+  for (const auto& [id, lease] : batches_.leases()) {
+    if (lease.agent_id != agent_id || !batches_.WholeBatch(lease).run().keep_outputs()) continue;
+    submitters.insert(jobs_.Find(batches_.JobOf(lease))->spec().submitted_by());
+  }
+  return submitters;
+}
+
+std::set<std::string> Farm::AgentsThatReported(const std::string& submitter, const std::string& digest) const {
+  std::set<std::string> agents;
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_SUCCEEDED)) {
+    if (!job->spec().has_run() || job->spec().submitted_by() != submitter) continue;
+    for (const v1::PackageReport& package : job->progress().run().packages()) {
+      if (package.outputs().digest() != digest) continue;
+      const std::string& device = job->progress().run_device();
+      agents.insert(device.substr(0, device.find('/')));
+    }
+  }
+  return agents;
 }
 
 // Ends the jobs whose batches are finished: with a report, a failure, or an error of the batch.
@@ -228,6 +292,10 @@ void Farm::EndRuns(absl::Time now) {
       if (result.has_value()) jobs_.EndRun(job->id(), *result, now);
     }
   }
+  std::erase_if(lost_with_, [&](const auto& lost) {
+    const v1::Job* job = jobs_.Find(lost.first);
+    return job == nullptr || JobQueue::Ended(*job);
+  });
 }
 
 }  // namespace hone::tracker

@@ -102,6 +102,36 @@ TEST_F(RunsTest, ARunWhoseDeviceIsLostIsTriedAgainAndThenFails) {
   EXPECT_EQ(failed.error(), "devices were lost 3 times while they ran it; the last time: agent 'board' fell silent");
 }
 
+TEST_F(RunsTest, ARunGoesToAnotherDeviceThanTheOneThatWasLostWithIt) {
+  const v1::Job job = Submit(RunSpec("net"));
+  FakeAgent first("first", "1");
+  ASSERT_EQ(Call(first).size(), 1u);
+  Pass(absl::Minutes(5));  // it is silent
+  farm_.Drain("second", "so that it does not take the run yet");
+  FakeAgent second("second", "1");
+  EXPECT_TRUE(Call(second).empty());
+  farm_.Undrain("second");
+  FakeAgent again("first", "2");
+  EXPECT_TRUE(Call(again).empty()) << "the other device has not tried it";
+  EXPECT_EQ(Call(second).size(), 1u);
+  EXPECT_EQ(Get(job.id()).state(), v1::JOB_STATE_RUNNING);
+}
+
+TEST_F(RunsTest, DevicesThatWereLostWithABadPackageAreForgiven) {
+  const v1::Job job = Submit(RunSpec("net", "board"));
+  for (int boot = 0; boot < 3; ++boot) {
+    FakeAgent board("board", std::to_string(boot));
+    ASSERT_EQ(Call(board).size(), 1u) << boot;
+    Pass(absl::Minutes(5));
+  }
+  ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_FAILED);
+  FakeAgent board("board", "3");
+  Call(board);
+  const std::vector<v1::Device> devices = farm_.ListDevices({}, now_);
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].record().troubles(), 0);
+}
+
 TEST_F(RunsTest, AFailureOfAPackageEndsTheJobWithItsText) {
   FakeAgent board("board", "1");
   Call(board);
@@ -118,6 +148,33 @@ TEST_F(RunsTest, AFailureOfAPackageEndsTheJobWithItsText) {
   EXPECT_EQ(Get(job.id()).state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(Get(job.id()).error(), "net.hone: signal 11");
   EXPECT_TRUE(farm_.TakeGivenUp().empty());
+}
+
+TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
+  FakeAgent board("board", "1");
+  Call(board);
+  v1::JobSpec spec = RunSpec("net", "board");
+  spec.set_submitted_by("ann");
+  spec.mutable_run()->set_keep_outputs(true);
+  spec.mutable_run()->mutable_inputs()->set_digest(std::string(64, 'b'));
+  const v1::Job job = Submit(spec);
+  EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'a'))) << "it has not leased the run yet";
+  const std::vector<v1::Lease> leases = Call(board);
+  ASSERT_EQ(leases.size(), 1u);
+  EXPECT_TRUE(farm_.AgentNeedsFile("board", std::string(64, 'a')));
+  EXPECT_TRUE(farm_.AgentNeedsFile("board", std::string(64, 'b')));
+  EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'c')));
+  EXPECT_FALSE(farm_.AgentNeedsFile("other", std::string(64, 'a')));
+  EXPECT_EQ(farm_.SubmittersOfOutputs("board"), std::set<std::string>{"ann"});
+  v1::BatchResult result = Report();
+  result.mutable_run()->mutable_packages(0)->mutable_outputs()->set_digest(std::string(64, 'd'));
+  board.Finish(leases[0], result);
+  Call(board);
+  ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'a')));
+  EXPECT_TRUE(farm_.SubmittersOfOutputs("board").empty());
+  EXPECT_EQ(farm_.AgentsThatReported("ann", std::string(64, 'd')), std::set<std::string>{"board"});
+  EXPECT_TRUE(farm_.AgentsThatReported("bob", std::string(64, 'd')).empty());
 }
 
 TEST_F(RunsTest, ACancelledRunLeavesTheQueueAndTheDevice) {
