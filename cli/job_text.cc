@@ -15,6 +15,7 @@
 #include "base/quantile.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
+#include "tracker/end_reason.h"
 #include "tracker/enum_name.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/matches.h"
@@ -83,12 +84,12 @@ std::string JobToText(const v1::Job& job) {
     text += fmt::format("kernels together: {} untuned, {} tuned ({:.2f}x)\n", Latency(p.latency_before_seconds()),
                         Latency(p.latency_after_seconds()), p.latency_before_seconds() / p.latency_after_seconds());
   }
+  if (job.state() == v1::JOB_STATE_SUCCEEDED) text += tracker::EndReason(job) + "\n";
   text += SpentToText(p) + FailuresToText(job);
   if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
     text +=
-        "no trial was made: the records already have as many trials as this budget allows or as are useful, or the "
-        "time was too short for one. hone records best shows the known results, hone records why what they were "
-        "compared with (for a farm, both with --tracker)\n";
+        "hone records best shows the known results, hone records why what they were compared with (for a farm, both "
+        "with --tracker)\n";
   }
   if (!job.error().empty()) text += job.error() + "\n";
   return text;
