@@ -16,6 +16,7 @@
 #include "base/quantile.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
+#include "tracker/end_reason.h"
 #include "tracker/enum_name.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/matches.h"
@@ -98,12 +99,13 @@ std::string JobToText(const v1::Job& job) {
   std::string text =
       fmt::format("{}: {}, {} trials in {} ({:.1f}/s), {}\n", TitleOf(job.spec()), StateName(job.state()), p.trials(),
                   Clock(p.seconds()), p.trials_per_second(), Failures(p));
-  text += LatencyToText(job) + SpentToText(p) + FailuresToText(job);
+  text += LatencyToText(job);
+  if (job.state() == v1::JOB_STATE_SUCCEEDED) text += tracker::EndReason(job) + "\n";
+  text += SpentToText(p) + FailuresToText(job);
   if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
     text +=
-        "no trial was made: the records already have as many trials as this budget allows or as are useful, or the "
-        "time was too short for one. hone records best shows the known results, hone records why what they were "
-        "compared with (for a farm, both with --tracker)\n";
+        "hone records best shows the known results, hone records why what they were compared with (for a farm, both "
+        "with --tracker)\n";
   }
   if (!job.error().empty()) text += job.error() + "\n";
   return text;

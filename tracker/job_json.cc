@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/median.h"
+#include "base/paired_ratio.h"
 #include "base/quantile.h"
 #include "base/roofline.h"
 #include "proto/convert.h"
@@ -98,6 +101,24 @@ Json PackageToJson(const v1::FileName& package, const v1::PackageReport* report,
 
 // The ratio of kernels disagrees beyond this part of the measured one.
 constexpr double kDisagreementMin = 0.05;
+
+// What was asked for, in one word.
+std::string_view KindOf(const v1::RunTask& task) {
+  if (task.packages_size() > 1) return "comparison";
+  if (task.profile()) return "profile";
+  return task.seconds() > 0 ? "bench" : "run";
+}
+
+// The time of the second of two packages beside that of the first; null for other numbers of packages and few runs.
+Json RatioToJson(const v1::RunReport& report) {
+  if (report.packages_size() != 2) return nullptr;
+  const auto times = [&](int i) {
+    return std::vector<double>(report.packages(i).seconds().begin(), report.packages(i).seconds().end());
+  };
+  const std::optional<PairedRatio> ratio = ComparePaired(times(0), times(1));
+  if (!ratio.has_value()) return nullptr;
+  return {{"ratio", ratio->ratio}, {"low", ratio->low}, {"high", ratio->high}, {"pairs", ratio->pairs}};
+}
 
 }  // namespace
 
@@ -207,11 +228,17 @@ nlohmann::ordered_json RunToJson(const v1::Job& job) {
     packages.push_back(
         PackageToJson(task.packages(i), i < report.packages_size() ? &report.packages(i) : nullptr, report));
   }
-  return {{"device", job.progress().run_device()},
+  return {{"kind", KindOf(task)},
+          {"device", job.progress().run_device()},
           {"packages", packages},
+          {"ratio", RatioToJson(report)},
           {"inputs", task.has_inputs() ? FileToJson(task.inputs()) : Json()},
           {"shapes", task.shapes()},
           {"seconds", task.seconds()},
+          {"threads", task.threads()},
+          {"profile", task.profile()},
+          {"keep_outputs", task.keep_outputs()},
+          {"allow_onnx_runtime", task.allow_onnx_runtime()},
           {"temperature_before_c", ValueOrNull(report.has_temperature_before_c(), report.temperature_before_c())},
           {"temperature_after_c", ValueOrNull(report.has_temperature_after_c(), report.temperature_after_c())},
           {"clock_before_mhz", ValueOrNull(report.has_clock_before_mhz(), report.clock_before_mhz())},

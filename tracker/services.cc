@@ -3,8 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "base/identity.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/agent.grpc.pb.h"
@@ -15,6 +15,7 @@
 #include "tracker/file_service.h"
 #include "tracker/identity_services.h"
 #include "tracker/record_service.h"
+#include "tracker/submission.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
@@ -112,19 +113,10 @@ class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1
   JobServiceShell(Shell* shell, const FileRights* rights, Callers callers)
       : shell_(shell), rights_(rights), callers_(callers) {}
   grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitJobRequest* request, v1::Job* response) override {
-    v1::JobSpec spec = request->spec();
-    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
-    spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
-    absl::Status allowed = CheckPriority(caller, spec.priority());
-    if (allowed.ok()) allowed = rights_->CheckJob(caller, spec);
-    bool changed = false;
-    const absl::StatusOr<v1::Job> job =
-        !allowed.ok() ? allowed
-                      : Await<v1::Job>([&](Done<v1::Job> done) { changed = shell_->SubmitJob(spec, std::move(done)); });
-    if (changed || !job.ok()) {
-      callers_.Note(*context, "JobService/Submit", job.ok() ? job->id() : spec.name(), job.status());
-    }
-    return Reply(job, response);
+    const auto note = [&](std::string_view object, const absl::Status& result) {
+      callers_.Note(*context, "JobService/Submit", object, result);
+    };
+    return Reply(SubmitFor(*shell_, *rights_, CallerOf(*context->auth_context()), request->spec(), note), response);
   }
   grpc::Status List(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
     return Reply(Await<v1::ListJobsResponse>([&](auto done) { shell_->ListJobs(*request, std::move(done)); }),

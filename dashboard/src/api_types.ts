@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tracker's API answers: docs/API.md in types. A test holds the two against each other, field by field
-// (tests/types_are_those_of_the_api.js), so each interface says which address answers it.
+// What the tracker's API answers: docs/API.md in types. A test compares the two field by field
+// (tests/dashboard/types.mjs), so each interface says which address answers it, or takes it as its body. With
+// docs/API.md they make the OpenAPI document (dashboard/openapi.mjs).
 //
 // Not known is null. Lists come in pages: `more` says that there is more.
 
@@ -9,6 +10,12 @@ export interface Session {
   role: 'viewer' | 'client' | 'admin';
   name: string;
   session: boolean;
+  tracker: string;
+}
+
+/** Body of POST /api/v1/session */
+export interface TokenBody {
+  token: string;
 }
 
 /** GET /api/v1/overview */
@@ -66,7 +73,7 @@ export interface Job {
   target: string;
   group: string;
   devices: string[];
-  run: unknown; // null for a job that tunes; docs/API.md
+  run: Run | null; // null for a job that tunes
   state: string;
   waiting_for: string;
   notice: { url: string; delivered: boolean; given_up: boolean; attempts: number; problem: string } | null;
@@ -104,6 +111,58 @@ export interface Confirmation {
   packages: unknown[]; // empty in lists; docs/API.md
 }
 
+export interface FileName {
+  name: string;
+  digest: string;
+  bytes: number;
+}
+
+/** A run of packages. The reports of its packages are there once it has succeeded, where it is asked for alone. */
+export interface Run {
+  kind: string;
+  device: string;
+  packages: RunPackage[];
+  ratio: { ratio: number; low: number; high: number; pairs: number } | null;
+  inputs: FileName | null;
+  shapes: string[];
+  seconds: number;
+  threads: number;
+  profile: boolean;
+  keep_outputs: boolean;
+  allow_onnx_runtime: boolean;
+  temperature_before_c: number | null;
+  temperature_after_c: number | null;
+  clock_before_mhz: number | null;
+  clock_after_mhz: number | null;
+}
+
+export interface PackageReport {
+  target: string;
+  threads: number;
+  load_ms: number;
+  first_run_ms: number;
+  min_ms: number | null;
+  median_ms: number | null;
+  p90_ms: number | null;
+  p99_ms: number | null;
+  runs: number;
+  peak_memory_bytes: number | null;
+  kernels: RunKernel[];
+  minutes: { runs: number; median_ms: number; temperature_c: number | null; clock_mhz: number | null }[];
+  outputs: FileName | null;
+  passed_over: string[];
+}
+
+export interface RunPackage extends FileName, Partial<PackageReport> {}
+
+/** One call of a kernel. */
+export interface RunKernel {
+  symbol: string;
+  nodes: string[];
+  target: string;
+  time_ms: number;
+}
+
 /** GET /api/v1/jobs/* */
 export interface JobDetail extends Job {
   model_digest: string;
@@ -114,6 +173,8 @@ export interface JobDetail extends Job {
   labels: Record<string, string>;
   device_kind: string;
   attempts: number;
+  ended_because: string;
+  latency: { at: string; seconds: number; trials: number; latency_ms: number }[];
   spent: {
     proposing_seconds: number;
     learning_seconds: number;
@@ -130,6 +191,7 @@ export interface JobDetail extends Job {
 export interface JobWorkload {
   digest: string;
   operator: string;
+  title: string;
   count: number;
   flops: number;
   sizes: string;
@@ -143,6 +205,82 @@ export interface JobWorkload {
   share_after: number | null;
   schedule: string;
   trouble: string;
+}
+
+/** Body of POST /api/v1/jobs: a JobSpec of proto/hone/v1/job.proto as JSON. */
+export interface JobBody {
+  name?: string;
+  request_id?: string;
+  devices?: string[];
+  labels?: Record<string, string>;
+  device_kind?: string;
+  priority?: number;
+  group?: string;
+  notify_url?: string;
+  until?: string;
+  run?: {
+    packages: { digest: string; bytes: number; name?: string }[];
+    inputs?: { digest: string; bytes: number; name?: string };
+    shapes?: string[];
+    threads?: number;
+    seconds?: number;
+    profile?: boolean;
+    keep_outputs?: boolean;
+    allow_onnx_runtime?: boolean;
+  };
+  target?: string;
+  threads?: number;
+  trials?: number;
+  time_budget?: string;
+  seed?: number;
+  options?: Record<string, string>;
+  model_digest?: string;
+  workloads?: {
+    digest: string;
+    text: string;
+    count: number;
+    op?: string;
+    title?: string;
+    flops?: number;
+    hints?: string[];
+    sizes?: string;
+  }[];
+}
+
+/** POST /api/v1/jobs/{job}/cancel */
+export interface CancelledJob {
+  job: string;
+}
+
+/** Body of POST /api/v1/files */
+export interface FileOffer {
+  digest: string;
+  chunks: { digest: string; bytes: number }[];
+}
+
+/** POST /api/v1/files */
+export interface MissingChunks {
+  digest: string;
+  missing: number[];
+}
+
+/** GET /api/v1/files/{digest} */
+export interface FileDescription {
+  digest: string;
+  bytes: number;
+  chunks: { digest: string; bytes: number }[];
+}
+
+/** PUT /api/v1/files/{digest}/chunks/{index} */
+export interface StoredChunk {
+  digest: string;
+  missing: number;
+}
+
+/** PUT /api/v1/files/{digest}/contents */
+export interface StoredFile {
+  digest: string;
+  bytes: number;
 }
 
 /** GET /api/v1/devices */
@@ -167,7 +305,7 @@ export interface Device {
   reason: string;
   drained: boolean;
   last_seen: string | null;
-  running: { job: string; workload: string; attempt: number; since: string } | null;
+  running: { job: string; model: string; workload: string; title: string; attempt: number; since: string } | null;
   batches: number;
   candidates: number;
   losses: number;
@@ -188,6 +326,21 @@ export interface Device {
     throttled: boolean;
   } | null;
   sandbox: { level: string; missing: Record<string, string> };
+}
+
+/** Body of POST /api/v1/agents/{agent}/drain */
+export interface DrainBody {
+  reason?: string;
+}
+
+/** POST /api/v1/agents/{agent}/drain */
+export interface DrainedAgent {
+  agent: string;
+}
+
+/** POST /api/v1/agents/{agent}/release */
+export interface ReleasedAgent {
+  agent: string;
 }
 
 /** GET /api/v1/workloads/* */
@@ -267,6 +420,7 @@ export interface Best {
   confirmed: boolean;
   records: number;
   measured_at: string;
+  measured_by: string;
   measurement: string;
 }
 
@@ -276,7 +430,10 @@ export interface Records {
   more: boolean;
 }
 
-/** A line of JSON of the records (docs/RECORDS.md), and its row. */
+/**
+ * A line of JSON of the records, and its row.
+ * @open docs/RECORDS.md has all fields, of which a line leaves out those that are not known.
+ */
 export interface RecordRow {
   row: number;
   median_ms: number | null;
@@ -313,7 +470,8 @@ export interface RecordRow {
   seed_text: string;
 }
 
-/** GET /api/v1/candidates/* */
+/** GET /api/v1/candidates/{row}
+ * @open as RecordRow */
 export interface Candidate extends RecordRow {
   command: string;
   kernel_command: string | null;
@@ -327,9 +485,15 @@ export interface RecordStats {
   failed: Record<string, number>;
 }
 
-/** `data` of an event `change`. */
+/** `data` of an event `change` of GET /api/v1/events. */
 export interface Change {
   jobs?: { changed: Job[]; gone: string[] };
   devices?: { changed: Device[]; gone: string[] };
   overview?: Omit<Overview, 'running'>;
+}
+
+/** GET /healthz */
+export interface Health {
+  status: string;
+  checks: Record<string, string>;
 }

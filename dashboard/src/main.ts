@@ -137,7 +137,7 @@ function show(): void {
 }
 
 function failed(error: unknown): void {
-  if (error instanceof ApiError && error.status === 401) return askToSignIn(error.message);
+  if (error instanceof ApiError && error.status === 401) return askToSignIn('');
   delay = '';
   trouble = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error));
   if (!(error instanceof ApiError)) console.error(error);
@@ -269,7 +269,7 @@ async function start(): Promise<void> {
     session = await ask<Session>('session');
   } catch (error) {
     const why = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error));
-    if (why.status === 401) return askToSignIn(why.message);
+    if (why.status === 401) return askToSignIn('');
     closePage();
     if (why.passing) startAgain = window.setTimeout(() => void start(), startAgainAfter);
     morph(

@@ -7,13 +7,17 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/digest.h"
 #include "nlohmann/json.hpp"
 #include "tests/farm/process_farm.h"
 #include "tests/unit/graph/model_builder.h"
 #include "tests/unit/runtime/tiny_package.h"
+#include "tests/unit/tracker/http/http_client.h"
 
 namespace hone::farm {
 namespace {
@@ -98,6 +102,47 @@ TEST_F(RunProcessTest, APackageOnADeviceIsComparedWithItsModel) {
                                                  Inputs("2, 3"), (folder_ / "out.npz").string(), neg));
   EXPECT_EQ(checked.exit_code, 0) << checked.output;
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out.npz"));
+}
+
+// What the command does in the test before, with HTTP alone.
+TEST_F(RunProcessTest, OverHttpARunIsSubmittedAndItsOutputsCome) {
+  tracker_->Signal(SIGTERM);
+  tracker_->Wait();
+  StartTracker("", {"--http", "127.0.0.1:0", "--http-file", folder_ / "url"});
+  Connect();
+  const std::unique_ptr<Process> agent = StartBoard();
+  std::string url;
+  std::ifstream(folder_ / "url") >> url;
+  tracker::HttpClient client(std::atoi(url.substr(url.rfind(':') + 1).c_str()));
+  const std::string key = "Authorization: Bearer " + url.substr(url.find("#key=") + 5) + "\r\n";
+  const std::string local = folder_ / "local.npz", inputs = folder_ / "in.npz";
+  const CommandResult made =
+      tests::RunCommand(fmt::format("/usr/bin/python3 -c 'import numpy; numpy.savez(\"{}\", x=numpy.arange(32, "
+                                    "dtype=numpy.float32).reshape(4, 8))' && "
+                                    "{} run {} --input {} --output {}",
+                                    inputs, HONE_BINARY, package_.string(), inputs, local));
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const auto put = [&](const std::string& path) -> nlohmann::json {
+    const std::string contents = tests::ReadWholeFile(path), digest = Sha256Hex(contents);
+    const tracker::HttpReply reply = client.Ask("PUT", "/api/v1/files/" + digest + "/contents", key, contents);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return {{"digest", digest}, {"bytes", contents.size()}, {"name", path.substr(path.rfind('/') + 1)}};
+  };
+  const nlohmann::json run = {
+      {"packages", nlohmann::json::array({put(package_)})}, {"inputs", put(inputs)}, {"keep_outputs", true}};
+  const nlohmann::json body = {{"name", "net.hone"}, {"devices", nlohmann::json::array({"board"})}, {"run", run}};
+  const tracker::HttpReply submitted =
+      client.Ask("POST", "/api/v1/jobs", key + "Content-Type: application/json\r\n", body.dump());
+  ASSERT_EQ(submitted.status, 200) << submitted.body;
+  const std::string id = nlohmann::json::parse(submitted.body).at("job");
+  nlohmann::json job;
+  ASSERT_TRUE(Eventually([&] {
+    job = nlohmann::json::parse(client.Ask("GET", "/api/v1/jobs/" + id, key).body);
+    return job.at("state") == "succeeded" || job.at("state") == "failed";
+  })) << agent->Log();
+  ASSERT_EQ(job.at("error"), "");
+  const std::string outputs = job.at("run").at("packages").at(0).at("outputs").at("digest");
+  EXPECT_EQ(client.Ask("GET", "/api/v1/files/" + outputs + "/contents", key).body, tests::ReadWholeFile(local));
 }
 
 TEST_F(RunProcessTest, BenchAndProfileReportOfADevice) {

@@ -96,7 +96,7 @@ absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& c
   HONE_ASSIGN_OR_RETURN(const v1::Job job, Await<v1::Job>([&](Done<v1::Job> done) {
                           context.shell->GetJob(call.names[0], std::move(done));
                         }));
-  return JsonResponse(JobDetailToJson(job, absl::Now()));
+  return JsonResponse(JobDetailToJson(job, LatenciesOf(*context.shell, job.id()), absl::Now()));
 }
 
 absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call) {

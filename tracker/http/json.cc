@@ -15,6 +15,7 @@
 #include "proto/convert.h"
 #include "records/jsonl.h"
 #include "records/winner.h"
+#include "tracker/end_reason.h"
 #include "tracker/http/names.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/devices.h"
@@ -45,6 +46,7 @@ Json WorkloadToJson(const v1::WorkloadSpec& spec, const v1::WorkloadProgress& pr
   const bool has_roofline = has_best && progress.roofline_share() > 0;
   return {{"digest", spec.digest()},
           {"operator", spec.op()},
+          {"title", TitleOf(spec)},
           {"count", spec.count()},
           {"flops", spec.flops()},
           {"sizes", spec.sizes()},
@@ -74,6 +76,17 @@ Json WorkloadsToJson(const v1::Job& job) {
     workloads.push_back(WorkloadToJson(job.spec().workloads(i), progress(i), before, after));
   }
   return workloads;
+}
+
+Json LatencyToJson(const std::vector<LatencyHistory::Point>& points) {
+  Json list = Json::array();
+  for (const LatencyHistory::Point& point : points) {
+    list.push_back({{"at", TimeToJson(point.at)},
+                    {"seconds", point.tuned_seconds},
+                    {"trials", point.trials},
+                    {"latency_ms", point.latency_seconds * kMillisecondsPerSecond}});
+  }
+  return list;
 }
 
 template <typename Map>
@@ -131,6 +144,10 @@ std::optional<double> NumberIn(std::string_view words, std::string_view name) {
 
 Json TimeToJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
 
+const std::string& TitleOf(const v1::WorkloadSpec& workload) {
+  return workload.title().empty() ? workload.op() : workload.title();
+}
+
 Json JobToJson(const v1::Job& job, absl::Time now) {
   const v1::JobSpec& spec = job.spec();
   const v1::JobProgress& progress = job.progress();
@@ -167,7 +184,7 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"confirmation", ConfirmationToJson(job)}};
 }
 
-Json JobDetailToJson(const v1::Job& job, absl::Time now) {
+Json JobDetailToJson(const v1::Job& job, const std::vector<LatencyHistory::Point>& latency, absl::Time now) {
   Json json = JobToJson(job, now);
   json["model_digest"] = job.spec().model_digest();
   json["threads"] = job.spec().threads();
@@ -177,8 +194,10 @@ Json JobDetailToJson(const v1::Job& job, absl::Time now) {
   json["labels"] = MapToJson(job.spec().labels());
   json["device_kind"] = job.spec().device_kind();
   json["attempts"] = job.attempts();
+  json["ended_because"] = EndReason(job);
   json["spent"] = SpentToJson(job.progress().spent());
   json["workloads"] = WorkloadsToJson(job);
+  json["latency"] = LatencyToJson(latency);
   return json;
 }
 
@@ -187,10 +206,8 @@ Json DeviceToJson(const v1::Device& device, const Running* running) {
   const v1::HealthRecord& record = device.record();
   Json work = nullptr;
   if (running != nullptr) {
-    work = {{"job", running->job},
-            {"workload", running->workload},
-            {"attempt", running->attempt},
-            {"since", TimeToJson(running->since)}};
+    work = {{"job", running->job},     {"model", running->model},     {"workload", running->workload},
+            {"title", running->title}, {"attempt", running->attempt}, {"since", TimeToJson(running->since)}};
   }
   return {{"device", NameOf(device.agent_id(), state.device_id())},
           {"agent", device.agent_id()},
@@ -202,7 +219,7 @@ Json DeviceToJson(const v1::Device& device, const Running* running) {
           {"threads", state.threads()},
           {"labels", MapToJson(state.labels())},
           {"activity", ActivityName(device.activity())},
-          {"health", HealthName(device.health())},
+          {"health", HealthName(device)},
           {"reason", device.health_reason()},
           {"drained", device.drained()},
           {"last_seen", MaybeTime(device.has_last_seen(), device.last_seen())},
@@ -284,6 +301,7 @@ Json BestToJson(const records::BestRecord& best) {
           {"confirmed", best.confirmed},
           {"records", best.records},
           {"measured_at", InstantToJson(record.measured_at)},
+          {"measured_by", record.measured_by},
           {"measurement", record.measurement_id}};
 }
 

@@ -15,6 +15,10 @@
 namespace hone::tracker {
 namespace {
 
+constexpr int kBodyDepthMax = 32;
+constexpr uint64_t kJobBytesMax = uint64_t{16} << 20;       // a job of 8 MiB as JSON
+constexpr uint64_t kChunkListBytesMax = uint64_t{8} << 20;  // of the largest file that runs may have
+
 // Whether the path matches the route. The segments that match a '*' go to `names`.
 bool Fits(std::string_view route, const std::vector<std::string>& path, std::vector<std::string>& names) {
   names.clear();
@@ -37,7 +41,17 @@ absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
   if (type.substr(0, type.find(';')) != "application/json") {
     return absl::InvalidArgumentError("the request must have the header Content-Type: application/json");
   }
-  Json body = request.body.empty() ? Json::object() : Json::parse(request.body, nullptr, false);
+  if (request.body.empty()) return Json::object();
+  // Without a limit, a body of brackets would take far more memory than it has bytes.
+  bool deep = false;
+  const auto is_shallow = [&deep](int depth, Json::parse_event_t, Json&) {
+    deep = deep || depth > kBodyDepthMax;
+    return depth <= kBodyDepthMax;
+  };
+  Json body = Json::parse(request.body, is_shallow, /*allow_exceptions=*/false);
+  if (deep) {
+    return absl::InvalidArgumentError(fmt::format("the body is nested more than {} levels deep", kBodyDepthMax));
+  }
   if (body.is_object()) return body;
   return absl::InvalidArgumentError("the body is not a JSON object");
 }
@@ -48,7 +62,8 @@ absl::StatusOr<HttpResponse> AnswerRoute(const ApiContext& context, const Route&
     HONE_ASSIGN_OR_RETURN(call.visitor, context.visitors->Identify(request));
     HONE_RETURN_IF_ERROR(context.visitors->Check(call.visitor, route.needs, request.peer));
   }
-  if (route.method != "GET") {
+  // Bytes need no type: other sites cannot send a PUT.
+  if (route.method != "GET" && route.method != "PUT") {
     HONE_ASSIGN_OR_RETURN(call.body, ParseBody(request));
   }
   return route.answer(context, call);
@@ -87,6 +102,7 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/overview", "/hone.v1.AdminService/GetFarm", ShowOverview},
       {"GET", "/api/v1/events", "/hone.v1.JobService/Watch", StreamEvents},
       {"GET", "/api/v1/jobs", "/hone.v1.JobService/List", ListJobs},
+      {"POST", "/api/v1/jobs", "/hone.v1.JobService/Submit", SubmitJob, kJobBytesMax},
       {"GET", "/api/v1/models", "/hone.v1.JobService/List", ListModels},
       {"GET", "/api/v1/jobs/*", "/hone.v1.JobService/Get", ShowJob},
       {"GET", "/api/v1/devices", "/hone.v1.AdminService/ListDevices", ListDevices},
@@ -100,10 +116,28 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/records/drift", "/hone.v1.RecordService/Query", ShowDrift},
       {"GET", "/api/v1/records/stats", "/hone.v1.RecordService/Stats", CountRecords},
       {"POST", "/api/v1/jobs/*/cancel", "/hone.v1.JobService/Cancel", CancelJob},
+      {"POST", "/api/v1/files", "/hone.v1.FileService/Offer", OfferFile, kChunkListBytesMax},
+      {"GET", "/api/v1/files/*", "/hone.v1.FileService/Describe", ShowFile},
+      {"GET", "/api/v1/files/*/contents", "/hone.v1.FileService/Get", GetFile},
+      {"PUT", "/api/v1/files/*/contents", "/hone.v1.FileService/Put", PutFile, kWholeFileBytesMax},
+      {"GET", "/api/v1/files/*/chunks/*", "/hone.v1.FileService/Get", GetChunk},
+      {"PUT", "/api/v1/files/*/chunks/*", "/hone.v1.FileService/Put", PutChunk, files::kChunkBytesMax},
       {"POST", "/api/v1/agents/*/drain", "/hone.v1.AdminService/Drain", DrainAgent},
       {"POST", "/api/v1/agents/*/release", "/hone.v1.AdminService/Undrain", ReleaseAgent},
   };
   return routes;
+}
+
+std::optional<uint64_t> Site::BodyLimit(const HttpRequest& head) const {
+  const absl::StatusOr<Target> target = ParseTarget(head.target);
+  if (!target.ok()) return std::nullopt;
+  std::vector<std::string> names;
+  const auto route = std::ranges::find_if(Routes(), [&](const Route& known) {
+    return known.method == head.method && Fits(known.path, target->path, names);
+  });
+  if (route == Routes().end() || route->body_bytes_max == 0) return std::nullopt;
+  const bool known = context_.visitors->CheckOrigin(head).ok() && context_.visitors->Identify(head).ok();
+  return known ? std::optional(route->body_bytes_max) : std::nullopt;
 }
 
 HttpResponse Site::Answer(const HttpRequest& request) const {

@@ -6,6 +6,8 @@
 #ifndef HONE_TRACKER_HTTP_SITE_H_
 #define HONE_TRACKER_HTTP_SITE_H_
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +21,8 @@ class Site {
   explicit Site(const ApiContext& context) : context_(context) {}
 
   HttpResponse Answer(const HttpRequest& request) const;
+  // As HttpServer::BodyLimit: more than usual only for known callers, at routes that take much.
+  std::optional<uint64_t> BodyLimit(const HttpRequest& head) const;
 
  private:
   const ApiContext context_;
@@ -30,6 +34,7 @@ struct Route {
   // The gRPC method that the caller's role must be allowed to call; "": the route needs no role.
   std::string_view needs;
   absl::StatusOr<HttpResponse> (*answer)(const ApiContext& context, const ApiCall& call);
+  uint64_t body_bytes_max = 0;  // 0: as HttpLimits::body_bytes
 };
 const std::vector<Route>& Routes();
 

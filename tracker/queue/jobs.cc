@@ -444,7 +444,7 @@ absl::StatusOr<bool> JobQueue::Report(const v1::JobLease& lease, const v1::JobPr
   const v1::JobProgress& before = entry.job.progress();
   const bool is_news = progress.search_ended() && !before.search_ended();
   const bool fruitful = is_news || progress.trials() > before.trials();
-  HONE_RETURN_IF_ERROR(SetProgress(entry, progress));
+  HONE_RETURN_IF_ERROR(SetProgress(entry, progress, now));
   if (fruitful) entry.job.set_fruitless(0);
   // Storing progress writes the whole job, so it is not done for every report.
   if (is_news || now - entry.stored >= options_.store_progress_every) {
@@ -457,7 +457,7 @@ absl::StatusOr<bool> JobQueue::Report(const v1::JobLease& lease, const v1::JobPr
   return false;
 }
 
-absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report) {
+absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report, absl::Time now) {
   v1::JobProgress progress = InFull(report, entry.job.progress());
   if (progress.workloads_size() > entry.job.spec().workloads_size()) {
     return absl::InvalidArgumentError(fmt::format("the report has {} workloads, and job '{}' has {}",
@@ -468,6 +468,9 @@ absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report) 
     return absl::InvalidArgumentError(
         fmt::format("the report has {} bytes; the limit is {}", bytes, kProgressBytesMax));
   }
+  if (progress.has_latency_after_seconds()) {
+    entry.latency.Add({now + wall_offset_, progress.seconds(), progress.trials(), progress.latency_after_seconds()});
+  }
   entry.progress_bytes = MemoryOf(progress);
   *entry.job.mutable_progress() = std::move(progress);
   return absl::OkStatus();
@@ -476,7 +479,7 @@ absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report) 
 absl::Status JobQueue::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
   if (Ended(entry->job)) return absl::OkStatus();  // a repeated call, or the job was cancelled meanwhile
-  if (request.has_progress()) HONE_RETURN_IF_ERROR(SetProgress(*entry, request.progress()));
+  if (request.has_progress()) HONE_RETURN_IF_ERROR(SetProgress(*entry, request.progress(), now));
   if (request.returned()) {
     HONE_RETURN_IF_ERROR(CheckRequirements(request.needs()));
     if (request.has_needs()) *entry->job.mutable_needs() = request.needs();
@@ -639,6 +642,11 @@ void JobQueue::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
 const v1::Job* JobQueue::Find(const std::string& job_id) const {
   auto found = jobs_.find(job_id);
   return found == jobs_.end() ? nullptr : &found->second.job;
+}
+
+std::vector<LatencyHistory::Point> JobQueue::LatenciesOf(const std::string& job_id) const {
+  const auto found = jobs_.find(job_id);
+  return found == jobs_.end() ? std::vector<LatencyHistory::Point>() : found->second.latency.points();
 }
 
 std::vector<const v1::Job*> JobQueue::List(const v1::ListJobsRequest& request) const {

@@ -16,6 +16,7 @@
 
 #include "base/digest.h"
 #include "base/inner_path.h"
+#include "base/median.h"
 #include "base/run_limits.h"
 #include "base/status.h"
 #include "proto/convert.h"
@@ -54,6 +55,18 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
   if (file.bytes() >= 0 && file.bytes() <= kFileBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
+}
+
+// The medians that lists of jobs show: of the last package, and before it that of the first one if there are several.
+void SetLatencies(const v1::RunReport& report, v1::JobProgress& progress) {
+  const auto median = [](const v1::PackageReport& package) {
+    return Median({package.seconds().begin(), package.seconds().end()});
+  };
+  const auto has_times = [](const v1::PackageReport& package) { return !package.seconds().empty(); };
+  if (report.packages().empty()) return;
+  if (!std::all_of(report.packages().begin(), report.packages().end(), has_times)) return;
+  progress.set_latency_after_seconds(median(*report.packages().rbegin()));
+  if (report.packages_size() > 1) progress.set_latency_before_seconds(median(report.packages(0)));
 }
 
 }  // namespace
@@ -189,6 +202,7 @@ void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, 
   progress.set_seconds(result.visit_seconds());
   if (result.has_run()) {
     *progress.mutable_run() = result.run();
+    SetLatencies(result.run(), progress);
   } else {
     const std::string failure = result.outcomes().empty() ? "" : result.outcomes(0).outcome().failure().text();
     entry.job.set_error(TruncateUtf8(!result.error().empty() ? result.error() : failure));

@@ -3,7 +3,8 @@
 import { act, ApiError, ask } from '../api';
 import type { Device, Devices, TunerLine, Tuners } from '../api_types';
 import { h } from '../dom';
-import { count, duration, number, short } from '../format';
+import { count, duration, instant, number, short } from '../format';
+import { firstDevice } from '../first_steps';
 import { addressOf } from '../links';
 import { may, type Page, sparingly, type Window } from '../page';
 import { type Column, table } from '../table';
@@ -16,6 +17,13 @@ export function stateOf(device: Device): string {
   if (device.drained) return 'drained';
   if (device.activity === 'offline') return 'offline';
   return device.health !== 'good' ? device.health : device.activity;
+}
+
+/** Why it gets no work, and since when it is away; '' for one that works. */
+export function reasonOf(device: Device): string {
+  if (device.activity !== 'offline' || device.last_seen === null) return device.reason;
+  const ago = duration((Date.now() - Date.parse(device.last_seen)) / 1000);
+  return [`since ${instant(device.last_seen)}, ${ago} ago`, device.reason].filter(Boolean).join('; ');
 }
 
 /** How far its golden kernel is off what it usually takes; null where that is not known. */
@@ -68,13 +76,10 @@ export function agentActions(window: Window, device: Device): HTMLElement | null
 export function runningOn(device: Device): Node | string {
   const { running } = device;
   if (running === null) return '';
-  return h(
-    'span',
-    {},
-    link(addressOf.workload(running.workload, { job: running.job }), short(running.workload, 8)),
-    ' of ',
-    link(addressOf.job(running.job), running.job),
-  );
+  const job = link(addressOf.job(running.job), running.model || running.job);
+  if (!running.workload) return h('span', {}, 'runs ', job);
+  const title = running.title || short(running.workload, 8);
+  return h('span', {}, link(addressOf.workload(running.workload, { job: running.job }), title), ' of ', job);
 }
 
 function columns(window: Window): Column<Device>[] {
@@ -83,7 +88,7 @@ function columns(window: Window): Column<Device>[] {
     {
       name: 'State',
       by: (d) => stateOf(d),
-      cell: (d) => [badge(stateOf(d)), d.reason ? h('span', { class: 'note block' }, d.reason) : null],
+      cell: (d) => [badge(stateOf(d)), reasonOf(d) ? h('span', { class: 'note block' }, reasonOf(d)) : null],
     },
     { name: 'Measures', cell: (d) => runningOn(d) },
     {
@@ -102,15 +107,6 @@ function columns(window: Window): Column<Device>[] {
     { name: 'Candidates', number: true, by: (d) => d.candidates, cell: (d) => count(d.candidates) },
     { name: 'Wall', by: (d) => d.sandbox.level, cell: (d) => d.sandbox.level },
     { name: 'Is a', by: (d) => d.model, cell: (d) => h('span', { class: 'long', title: d.model }, d.model) },
-    {
-      name: 'Last seen',
-      // The others are seen all the time, which no event tells.
-      by: (d) => (d.activity === 'offline' ? d.last_seen : null),
-      cell: (d) =>
-        d.activity === 'offline' && d.last_seen
-          ? `${duration((Date.now() - Date.parse(d.last_seen)) / 1000)} ago`
-          : '',
-    },
     ...(may(window.farm, 'drain') ? [{ name: 'Change', cell: (d: Device) => agentActions(window, d) }] : []),
   ];
 }
@@ -194,8 +190,9 @@ export function devicesPage(window: Window): Page {
           key: (d) => d.device,
           order: window.query('sort') || 'Device',
           sort: (sort) => window.setQuery({ sort }),
-          empty: 'No such device.',
+          empty: devices.size > 0 ? 'No device is in this state.' : 'The farm has no device yet.',
         }),
+        devices.size === 0 ? firstDevice(window.farm) : null,
         section(
           'Tuners',
           table({

@@ -62,6 +62,8 @@ TEST_F(RunsTest, ARunGoesToItsDeviceWithoutATuner) {
   EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(ended.progress().run().packages(0).seconds(0), 0.001);
   EXPECT_EQ(ended.progress().run_device(), "board/cpu");
+  EXPECT_EQ(ended.progress().latency_after_seconds(), 0.001) << "which lists show";
+  EXPECT_FALSE(ended.progress().has_latency_before_seconds()) << "of one package";
   EXPECT_EQ(farm_.batches().queued() + farm_.batches().running(), 0);
 }
 
