@@ -163,7 +163,7 @@ export class RunView {
         table({
           name: 'Packages',
           columns: [
-            { name: '', cell: ([name]) => name },
+            { name: 'Figure', cell: ([name]) => name },
             ...packages.map((one, i) => ({
               name:
                 nameOf(one) +
