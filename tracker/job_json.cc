@@ -168,7 +168,7 @@ nlohmann::ordered_json ConfirmationToJson(const v1::Job& job) {
   for (int i = 0; i < confirmation.run().packages_size(); ++i) {
     v1::FileName name;
     name.set_name(i == 0 ? "untuned" : "tuned");
-    Json package = PackageToJson(name, &confirmation.run().packages(i));
+    Json package = PackageToJson(name, &confirmation.run().packages(i), confirmation.run());
     for (const char* file : {"digest", "bytes"}) package.erase(file);  // the packages are not kept
     packages.push_back(std::move(package));
   }

@@ -108,7 +108,7 @@ export interface Confirmation {
   kernels_ratio: number | null;
   kernels_disagree: boolean;
   problem: string;
-  packages: unknown[]; // empty in lists; docs/API.md
+  packages: ConfirmedPackage[]; // empty in lists
 }
 
 export interface FileName {
@@ -134,6 +134,9 @@ export interface Run {
   temperature_after_c: number | null;
   clock_before_mhz: number | null;
   clock_after_mhz: number | null;
+  power_watts: number | null;
+  power_source: string;
+  roofline: { peak_gflops: number; levels: { bytes: number | null; gbytes_per_second: number }[] } | null;
 }
 
 export interface PackageReport {
@@ -150,7 +153,16 @@ export interface PackageReport {
   kernels: RunKernel[];
   minutes: { runs: number; median_ms: number; temperature_c: number | null; clock_mhz: number | null }[];
   outputs: FileName | null;
+  flops: number | null;
+  bytes_touched: number | null;
+  work_unknown: string;
+  roofline_ms: number | null;
+  roofline_share: number | null;
   passed_over: string[];
+}
+
+export interface ConfirmedPackage extends PackageReport {
+  name: string;
 }
 
 export interface RunPackage extends FileName, Partial<PackageReport> {}

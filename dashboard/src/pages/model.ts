@@ -140,7 +140,7 @@ export function modelPage(window: Window): Page {
           'Jobs',
           table({
             name: 'Jobs of this model',
-            columns: jobColumns,
+            columns: jobColumns(jobs),
             rows: jobs,
             key: (job) => job.job,
             order: window.query('sort'),
