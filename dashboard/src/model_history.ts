@@ -13,6 +13,10 @@ export interface Place {
   slower: number | null;
 }
 
+/** Milliseconds of a run of the model: measured at the end of the job, or else the sum over its kernels. */
+export const beforeOf = (job: Job) => job.confirmation?.before_ms ?? job.latency_ms_before;
+export const afterOf = (job: Job) => job.confirmation?.after_ms ?? job.latency_ms_after;
+
 const keyOf = (job: Job) => [job.devices.join(', '), job.target].join('\n');
 
 /** Ended tuning jobs in which every kernel was measured; jobs are the newest first. */
@@ -22,14 +26,14 @@ export function placesOf(jobs: Job[]): Place[] {
   const places = new Map<string, Job[]>();
   for (const job of measured(jobs)) places.set(keyOf(job), [...(places.get(keyOf(job)) ?? []), job]);
   return [...places].map(([key, [newest, ...earlier]]) => {
-    const before = earlier.map((job) => job.latency_ms_after!);
+    const before = earlier.map((job) => afterOf(job)!);
     return {
       key,
       device: newest!.devices.join(', ') || 'any device',
       target: newest!.target,
       newest: newest!,
       jobs: 1 + earlier.length,
-      slower: before.length === 0 ? null : newest!.latency_ms_after! / Math.min(...before) - 1,
+      slower: before.length === 0 ? null : afterOf(newest!)! / Math.min(...before) - 1,
     };
   });
 }
@@ -40,6 +44,6 @@ export function history(jobs: Job[], places: Place[]): { points: Job[]; x: numbe
   return {
     points,
     x: points.map((job) => Date.parse(job.ended!) / 1000),
-    series: places.map((place) => points.map((job) => (keyOf(job) === place.key ? job.latency_ms_after : null))),
+    series: places.map((place) => points.map((job) => (keyOf(job) === place.key ? afterOf(job) : null))),
   };
 }

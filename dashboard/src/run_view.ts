@@ -102,6 +102,7 @@ export class RunView {
       ['First run', milliseconds(one.first_run_ms), 'in a new process'],
       ['Load', milliseconds(one.load_ms)],
       ['Peak memory', bytes(one.peak_memory_bytes)],
+      ['Of roofline', percent(one.roofline_share)],
       ['Threads', count(one.threads)],
       ...this.sensors(run!),
     );

@@ -156,10 +156,24 @@ test('a job that changed stands where it belongs, and no job stands twice', () =
 test('of points with the same x the nearest is meant', () => {
   const x = [1, 2, 2, 2, 3];
   const distances = [0, 5, 1, 3, 0];
-  for (const at of [1, 2, 3]) assert.equal(parts.nearestAtX(x, at, (i) => distances[i]), 2);
-  assert.equal(parts.nearestAtX(x, 0, (i) => distances[i]), 0);
-  assert.equal(parts.nearestAtX(x, 4, (i) => distances[i]), 4);
-  assert.equal(parts.nearestAtX(x, 3, () => Infinity), 1, 'none has a distance');
+  for (const at of [1, 2, 3])
+    assert.equal(
+      parts.nearestAtX(x, at, (i) => distances[i]),
+      2,
+    );
+  assert.equal(
+    parts.nearestAtX(x, 0, (i) => distances[i]),
+    0,
+  );
+  assert.equal(
+    parts.nearestAtX(x, 4, (i) => distances[i]),
+    4,
+  );
+  assert.equal(
+    parts.nearestAtX(x, 3, () => Infinity),
+    1,
+    'none has a distance',
+  );
 });
 
 test('a key is what is nothing else', () => {
@@ -285,7 +299,14 @@ test('logarithmic axes have a few lines, within the axis, over all ranges', () =
 });
 
 test('a logarithmic axis without positive values has some range', () => {
-  for (const [least, most] of [[null, null], [0, 0], [-1, 5], [NaN, 1], [1, Infinity], [2, 1]])
+  for (const [least, most] of [
+    [null, null],
+    [0, 0],
+    [-1, 5],
+    [NaN, 1],
+    [1, Infinity],
+    [2, 1],
+  ])
     assert.deepEqual(parts.logarithmicRange(least, most, 1.1), [0.1, 1]);
   assert.deepEqual(parts.logarithmicSplits(0, 1), []);
   assert.deepEqual(parts.logarithmicSplits(1, 1), [1]);
@@ -295,6 +316,7 @@ test('a model has a place for each device, and its newest job is held against th
   const job = (id, devices, after, ended) => ({
     job: id,
     run: null,
+    confirmation: null,
     devices,
     target: 'cpu',
     latency_ms_after: after,
@@ -319,7 +341,10 @@ test('a model has a place for each device, and its newest job is held against th
   assert.ok(Math.abs(places[0].slower - 0.1) < 1e-9);
   assert.equal(places[1].slower, null);
   const { points, series } = parts.history(jobs, places);
-  assert.deepEqual(points.map(({ job: id }) => id), ['b', 'c', 'd', 'e']);
+  assert.deepEqual(
+    points.map(({ job: id }) => id),
+    ['b', 'c', 'd', 'e'],
+  );
   assert.deepEqual(series, [
     [10, 12, null, 11],
     [null, null, 4, null],
@@ -342,9 +367,15 @@ test('a run is called by what it is', () => {
 });
 
 test('a comparison claims no difference that is not sure', () => {
-  assert.match(parts.runs.comparisonText({ ratio: 1.021, low: 1.012, high: 1.031, pairs: 40 }), /^2.1% slower: between 1.2% slower/);
+  assert.match(
+    parts.runs.comparisonText({ ratio: 1.021, low: 1.012, high: 1.031, pairs: 40 }),
+    /^2.1% slower: between 1.2% slower/,
+  );
   assert.match(parts.runs.comparisonText({ ratio: 0.5, low: 0.48, high: 0.52, pairs: 40 }), /^50% faster/);
-  assert.match(parts.runs.comparisonText({ ratio: 1.01, low: 0.99, high: 1.03, pairs: 40 }), /^no sure difference: between 1.0% faster/);
+  assert.match(
+    parts.runs.comparisonText({ ratio: 1.01, low: 0.99, high: 1.03, pairs: 40 }),
+    /^no sure difference: between 1.0% faster/,
+  );
 });
 
 test('kernels are summed by operator, the longest first', () => {
@@ -365,14 +396,28 @@ test('a board that slows itself down is seen in the minutes', () => {
 });
 
 test('the command that repeats a run has all that it was asked for', () => {
-  const run = { kind: 'bench', device: 'a/cpu', packages: [packageOf('my net.hone')], inputs: null, shapes: ['x=1,3'], seconds: 10, threads: 2, profile: false, allow_onnx_runtime: true };
-  const repeat = (fields, devices = ['rpi4']) => parts.shell.repeatCommand({ devices }, { ...run, ...fields }, 'unix:/s');
+  const run = {
+    kind: 'bench',
+    device: 'a/cpu',
+    packages: [packageOf('my net.hone')],
+    inputs: null,
+    shapes: ['x=1,3'],
+    seconds: 10,
+    threads: 2,
+    profile: false,
+    allow_onnx_runtime: true,
+  };
+  const repeat = (fields, devices = ['rpi4']) =>
+    parts.shell.repeatCommand({ devices }, { ...run, ...fields }, 'unix:/s');
   assert.equal(
     repeat({}),
     "hone bench 'my net.hone' --seconds 10 --shape x=1,3 --threads 2 --fallback onnxruntime --device rpi4 --tracker unix:/s",
   );
   const plain = { shapes: [], threads: 0, allow_onnx_runtime: false };
-  assert.equal(repeat({ ...plain, profile: true, packages: [packageOf('-n.hone')] }), 'hone profile ./-n.hone --seconds 10 --device rpi4 --tracker unix:/s');
+  assert.equal(
+    repeat({ ...plain, profile: true, packages: [packageOf('-n.hone')] }),
+    'hone profile ./-n.hone --seconds 10 --device rpi4 --tracker unix:/s',
+  );
   assert.equal(
     repeat({ ...plain, packages: [packageOf('old.hone'), packageOf('new.hone')] }),
     'hone gate new.hone --baseline old.hone --seconds 10 --device rpi4 --tracker unix:/s',
@@ -394,7 +439,10 @@ test('targets and devices are shortened to what tells them apart', () => {
   const one = 'cpu -mcpu=znver4 -mattr=+fma,+avx2 -threads=2';
   assert.deepEqual([...parts.shortTargets([one, one])], [[one, 'cpu -mcpu=znver4']]);
   const other = 'cpu -mcpu=znver4 -mattr=+fma -threads=4';
-  assert.deepEqual([...parts.shortTargets([one, other]).values()], ['cpu -mcpu=znver4 +avx2 -threads=2', 'cpu -mcpu=znver4 -threads=4']);
+  assert.deepEqual(
+    [...parts.shortTargets([one, other]).values()],
+    ['cpu -mcpu=znver4 +avx2 -threads=2', 'cpu -mcpu=znver4 -threads=4'],
+  );
   assert.deepEqual([...parts.shortTargets(['', 'opaque']).values()], ['', 'opaque']);
   const board = 'aarch64 Raspberry_Pi_4 cores=4 neon';
   assert.equal(parts.shortDevices([board, 'x86_64 AMD_Ryzen avx2']).get(board), 'aarch64 Raspberry Pi 4');

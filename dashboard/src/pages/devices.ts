@@ -114,7 +114,10 @@ function columns(window: Window): Column<Device>[] {
 const tunerColumns: Column<TunerLine>[] = [
   { name: 'Tuner', by: (t) => t.tuner, cell: (t) => t.tuner },
   { name: 'State', by: (t) => tunerState(t), cell: (t) => badge(tunerState(t)) },
-  { name: 'Tunes', cell: (t) => t.jobs.map((job, i) => [i === 0 ? '' : ', ', link(addressOf.job(job), short(job, 8))]) },
+  {
+    name: 'Tunes',
+    cell: (t) => t.jobs.map((job, i) => [i === 0 ? '' : ', ', link(addressOf.job(job), short(job, 8))]),
+  },
   { name: 'Last seen', by: (t) => t.last_seen, cell: (t) => (t.online ? '' : moment(t.last_seen)) },
 ];
 

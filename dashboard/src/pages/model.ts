@@ -6,7 +6,7 @@ import { h } from '../dom';
 import { count, instant, milliseconds, percent, speedup } from '../format';
 import { withJob } from '../job_list';
 import { addressOf } from '../links';
-import { history, type Place, placesOf } from '../model_history';
+import { afterOf, beforeOf, history, type Place, placesOf } from '../model_history';
 import type { Page, Window } from '../page';
 import { withParameters } from '../parameters';
 import { Plot } from '../plot';
@@ -20,6 +20,12 @@ const colours = ['--dot-1', '--dot-2', '--dot-3', '--dot-4', '--dot-5', '--dot-6
 /** By how much slower than the fastest earlier job of the same place is worth a mark. */
 const slowerMark = 0.05;
 
+function ratioOf(job: Job): number | null {
+  const before = beforeOf(job);
+  const after = afterOf(job);
+  return before && after ? before / after : null;
+}
+
 const placeColumns: Column<Place>[] = [
   { name: 'Device', by: (place) => place.device, cell: (place) => place.device },
   {
@@ -30,23 +36,20 @@ const placeColumns: Column<Place>[] = [
   {
     name: 'Untuned',
     number: true,
-    by: (place) => place.newest.latency_ms_before,
-    cell: (place) => milliseconds(place.newest.latency_ms_before),
+    by: (place) => beforeOf(place.newest),
+    cell: (place) => milliseconds(beforeOf(place.newest)),
   },
   {
     name: 'Tuned',
     number: true,
-    by: (place) => place.newest.latency_ms_after,
-    cell: (place) => milliseconds(place.newest.latency_ms_after),
+    by: (place) => afterOf(place.newest),
+    cell: (place) => milliseconds(afterOf(place.newest)),
   },
   {
     name: 'Speed-up',
     number: true,
-    by: (place) =>
-      place.newest.latency_ms_before && place.newest.latency_ms_after
-        ? place.newest.latency_ms_before / place.newest.latency_ms_after
-        : null,
-    cell: (place) => speedup(place.newest.latency_ms_before, place.newest.latency_ms_after),
+    by: (place) => ratioOf(place.newest),
+    cell: (place) => speedup(beforeOf(place.newest), afterOf(place.newest)),
   },
   {
     name: 'Against the fastest before',
@@ -81,7 +84,7 @@ export function modelPage(window: Window): Page {
       height: 260,
       describe: (i) => {
         const job = points[i];
-        return job ? `${instant(job.ended ?? job.created)}: ${milliseconds(job.latency_ms_after)}` : '';
+        return job ? `${instant(job.ended ?? job.created)}: ${milliseconds(afterOf(job))}` : '';
       },
       open: (i) => points[i] && window.go(addressOf.job(points[i].job)),
     },
@@ -95,7 +98,7 @@ export function modelPage(window: Window): Page {
       return h('p', { class: 'note' }, 'From the second tuning job on, this shows how the latency changed.');
     }
     return overTime.place({
-      label: `The latency after each of ${count(points.length)} tuning jobs, the sum over the model's kernels.`,
+      label: `The latency after each of ${count(points.length)} tuning jobs.`,
       x: found.x,
       series: found.series.map((y, i) => ({
         name: places[i]!.device,
@@ -134,6 +137,11 @@ export function modelPage(window: Window): Page {
             sort: (order) => window.setQuery({ places: order }),
             empty: 'No tuning job of this model has measured all of its kernels yet.',
           }),
+          h(
+            'p',
+            { class: 'note' },
+            'Measured on the whole model where its job ended with such a run, else the sum over its kernels.',
+          ),
         ),
         section('Latency over time', latencies(places)),
         section(

@@ -35,7 +35,8 @@ export function modelsPage(window: Window): Page {
     title: () => 'Models',
     load,
     change({ jobs }) {
-      if (jobs?.changed.some((job) => !job.models.every((name) => models.some((line) => line.model === name)))) refresh();
+      if (jobs?.changed.some((job) => !job.models.every((name) => models.some((line) => line.model === name))))
+        refresh();
     },
     render() {
       return [

@@ -6,6 +6,7 @@ import { count, duration, instant, milliseconds, number, pairs, percent, short, 
 import { addressOf } from '../links';
 import type { Window } from '../page';
 import { Plot } from '../plot';
+import { RunView } from '../run_view';
 import { benchCommand, compileCommand } from '../shell_commands';
 import { type Column, table } from '../table';
 import { bar, command, facts, figures, link, section } from '../widgets';
@@ -52,6 +53,7 @@ export function noticeOf({ notice }: JobDetail): string {
 }
 
 export function tuningJob(window: Window): (job: JobDetail) => Child {
+  const view = new RunView(window);
   let points: JobDetail['latency'] = [];
   const latency = new Plot(
     {
@@ -102,6 +104,36 @@ export function tuningJob(window: Window): (job: JobDetail) => Child {
                 },
               ]),
         ],
+      }),
+    );
+  }
+
+  /** The run of the whole model at the end: what the job gained. */
+  function whole({ confirmation }: JobDetail): Child {
+    if (confirmation === null) return null;
+    const { ratio, ratio_low: low, ratio_high: high, kernels_ratio: kernels } = confirmation;
+    if (ratio === null) {
+      return section('The whole model', h('p', { class: 'note' }, `It was not measured: ${confirmation.problem}`));
+    }
+    const times = (value: number | null) => `${number(value)}×`;
+    return section(
+      'The whole model, untuned and tuned in turns',
+      figures(
+        ['Measured gain', times(ratio), low === null ? null : `between ${times(low)} and ${times(high)}, 98% sure`],
+        ['Untuned', milliseconds(confirmation.before_ms)],
+        ['Tuned', milliseconds(confirmation.after_ms)],
+        ['Measured on', link(addressOf.device(confirmation.device), confirmation.device)],
+      ),
+      confirmation.kernels_disagree
+        ? h('p', {}, `The sums of its kernels say ${times(kernels)}. The measured gain is what counts.`)
+        : null,
+      view.place({
+        packages: confirmation.packages.map((one) => ({ ...one, digest: '', bytes: 0 })),
+        ratio: low === null || high === null ? null : { ratio: 1 / ratio, low: 1 / high, high: 1 / low, pairs: 0 },
+        temperature_before_c: null,
+        temperature_after_c: null,
+        clock_before_mhz: null,
+        clock_after_mhz: null,
       }),
     );
   }
@@ -172,7 +204,11 @@ export function tuningJob(window: Window): (job: JobDetail) => Child {
     const failures = Object.entries(job.failed).filter(([, n]) => n > 0);
     return [
       figures(
-        ['Speed-up', speedup(job.latency_ms_before, job.latency_ms_after)],
+        [
+          'Speed-up of kernels',
+          speedup(job.latency_ms_before, job.latency_ms_after),
+          isOpen(job) ? 'provisional: their sums' : 'by their sums',
+        ],
         ['Before', milliseconds(job.latency_ms_before), 'the sum over its kernels'],
         ['Now', milliseconds(job.latency_ms_after)],
         isOpen(job) ? ['Time left', duration(job.seconds_left)] : ['Ended', instant(job.ended)],
@@ -183,6 +219,7 @@ export function tuningJob(window: Window): (job: JobDetail) => Child {
         ],
       ),
       isOpen(job) ? bar(progressOf(job), 'How much of the budget is used') : null,
+      whole(job),
       overTime(job),
       section(
         'Workloads',
