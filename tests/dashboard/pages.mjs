@@ -101,7 +101,7 @@ const job = await jobOf(first);
 const workload = job.workloads.reduce((most, next) => (next.trials > most.trials ? next : most));
 await visit(page, `/jobs/${first}`);
 const operators = () =>
-  page.$$eval('main section:first-of-type tbody tr', (rows) => rows.map((row) => row.getAttribute('data-key')));
+  page.$$eval('main section[data-key=Workloads] tbody tr', (rows) => rows.map((row) => row.getAttribute('data-key')));
 check((await operators()).length === job.workloads.length, 'all workloads are listed');
 await clickText('th button', 'Trials');
 await page.waitForFunction(() => location.search.includes('sort=-Trials'));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace hone::tracker {
 namespace {
@@ -112,17 +113,22 @@ bool Connection<Stream>::AdmitBody() {
   parser_->body_limit(limits.body_bytes);
   const uint64_t bytes = parser_->content_length().value_or(0);
   if (bytes <= limits.body_bytes) return true;
-  const uint64_t limit = host_.body_limit == nullptr ? 0 : host_.body_limit(Request()).value_or(0);
-  if (bytes > limit) {
+  absl::StatusOr<uint64_t> limit = limits.body_bytes;
+  if (host_.body_limit != nullptr) limit = host_.body_limit(Request());
+  if (!limit.ok()) {
+    Refuse(ErrorResponse(limit.status()));
+    return false;
+  }
+  if (bytes > *limit) {
     Refuse(413, "the request is too long");
     return false;
   }
   reserved_ = host_.reserve(bytes);
   if (reserved_ == nullptr) {
-    Refuse(503, "too many long requests at a time; try again in a moment");
+    Refuse(ErrorResponse(absl::UnavailableError("too many long requests at a time; try again in a moment")));
     return false;
   }
-  parser_->body_limit(limit);
+  parser_->body_limit(*limit);
   Tcp().expires_after(absl::ToChronoMilliseconds(limits.timeout) +
                       std::chrono::seconds(bytes / limits.long_body_bytes_per_second));
   return true;
@@ -170,8 +176,13 @@ void Connection<Stream>::TakeRequest(Error error) {
 
 template <typename Stream>
 void Connection<Stream>::Refuse(int status, const char* why) {
-  HttpResponse refusal = ErrorResponse(status == 503 ? absl::UnavailableError(why) : absl::InvalidArgumentError(why));
+  HttpResponse refusal = ErrorResponse(absl::InvalidArgumentError(why));
   refusal.status = status;
+  Refuse(std::move(refusal));
+}
+
+template <typename Stream>
+void Connection<Stream>::Refuse(HttpResponse refusal) {
   parser_.reset();  // nothing that follows is read as a request
   Send(std::move(refusal));
 }

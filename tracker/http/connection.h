@@ -64,6 +64,7 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   void ReadBody();
   void TakeRequest(Error error);
   void Refuse(int status, const char* why);
+  void Refuse(HttpResponse refusal);
   HttpRequest Request();  // takes the body out of parser_
   void Answer(HttpResponse response, std::shared_ptr<void> delivery);
   void Send(HttpResponse response);

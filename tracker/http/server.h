@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -56,9 +55,10 @@ class HttpServer {
   // thread.
   using ClientKey = std::function<std::string(const HttpRequest&)>;
 
-  // Returns how many bytes the body of a request may have that has this head, if more than HttpLimits::body_bytes.
-  // Such a body must come with its Content-Length. Called by one thread, for every request: it must be quick.
-  using BodyLimit = std::function<std::optional<uint64_t>(const HttpRequest& head)>;
+  // Returns how many bytes the body of a request may have that has this head, or why it may not come at all. Called by
+  // one thread, for bodies longer than HttpLimits::body_bytes, which must come with their Content-Length: it must be
+  // quick.
+  using BodyLimit = std::function<absl::StatusOr<uint64_t>(const HttpRequest& head)>;
 
   struct Options {
     std::string listen;  // HOST:PORT; port 0 takes a free one

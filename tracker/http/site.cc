@@ -128,16 +128,16 @@ const std::vector<Route>& Routes() {
   return routes;
 }
 
-std::optional<uint64_t> Site::BodyLimit(const HttpRequest& head) const {
-  const absl::StatusOr<Target> target = ParseTarget(head.target);
-  if (!target.ok()) return std::nullopt;
+absl::StatusOr<uint64_t> Site::BodyLimit(const HttpRequest& head) const {
+  HONE_ASSIGN_OR_RETURN(const Target target, ParseTarget(head.target));
   std::vector<std::string> names;
   const auto route = std::ranges::find_if(Routes(), [&](const Route& known) {
-    return known.method == head.method && Fits(known.path, target->path, names);
+    return known.method == head.method && Fits(known.path, target.path, names);
   });
-  if (route == Routes().end() || route->body_bytes_max == 0) return std::nullopt;
-  const bool known = context_.visitors->CheckOrigin(head).ok() && context_.visitors->Identify(head).ok();
-  return known ? std::optional(route->body_bytes_max) : std::nullopt;
+  if (route == Routes().end() || route->body_bytes_max == 0) return 0;
+  HONE_RETURN_IF_ERROR(context_.visitors->CheckOrigin(head));
+  HONE_RETURN_IF_ERROR(context_.visitors->Identify(head).status());
+  return route->body_bytes_max;
 }
 
 HttpResponse Site::Answer(const HttpRequest& request) const {

@@ -7,7 +7,6 @@
 #define HONE_TRACKER_HTTP_SITE_H_
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +20,8 @@ class Site {
   explicit Site(const ApiContext& context) : context_(context) {}
 
   HttpResponse Answer(const HttpRequest& request) const;
-  // As HttpServer::BodyLimit: more than usual only for known callers, at routes that take much.
-  std::optional<uint64_t> BodyLimit(const HttpRequest& head) const;
+  // As HttpServer::BodyLimit. 0: the address takes no long bodies. Errors as Visitors::CheckOrigin and Identify.
+  absl::StatusOr<uint64_t> BodyLimit(const HttpRequest& head) const;
 
  private:
   const ApiContext context_;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <future>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -110,10 +109,11 @@ TEST(HttpServer, TakesALongBodyOnlyWhereItIsAllowed) {
   const auto server = HttpServer::Start({.listen = "127.0.0.1:0",
                                          .tls = {},
                                          .limits = limits,
-                                         .body_limit = [](const HttpRequest& head) -> std::optional<uint64_t> {
+                                         .body_limit = [](const HttpRequest& head) -> absl::StatusOr<uint64_t> {
                                            EXPECT_TRUE(head.body.empty());
                                            if (head.target == "/long") return 3000;
-                                           return std::nullopt;
+                                           if (head.target == "/door") return absl::UnauthenticatedError("who?");
+                                           return 0;
                                          }},
                                         Echo)
                           .value();
@@ -122,6 +122,9 @@ TEST(HttpServer, TakesALongBodyOnlyWhereItIsAllowed) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Ask("PUT", "/long", "", body).body, "PUT /long [] " + body);
   EXPECT_EQ(client.Ask("PUT", "/long", "", body + "x").status, 413);
   EXPECT_EQ(HttpClient(server->port()).Ask("PUT", "/short", "", body).status, 413);
+  const HttpReply unknown = HttpClient(server->port()).Ask("PUT", "/door", "", body);
+  EXPECT_EQ(unknown.status, 401);
+  EXPECT_THAT(unknown.body, HasSubstr("who?"));
   HttpClient chunked(server->port());
   chunked.Send("PUT /long HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nc8\r\n" + std::string(200, 'x') +
                "\r\n0\r\n\r\n");
@@ -134,7 +137,7 @@ TEST(HttpServer, LongBodiesTogetherHaveALimit) {
       HttpServer::Start({.listen = "127.0.0.1:0",
                          .tls = {},
                          .limits = limits,
-                         .body_limit = [](const HttpRequest&) { return std::optional<uint64_t>(3000); }},
+                         .body_limit = [](const HttpRequest&) { return absl::StatusOr<uint64_t>(3000); }},
                         Echo)
           .value();
   HttpClient slow(server->port());
