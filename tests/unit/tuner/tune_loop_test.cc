@@ -23,6 +23,7 @@
 #include "compiler/space/space.h"
 #include "tests/unit/tuner/pretended_farm.h"
 #include "tests/unit/tuner/starter.h"
+#include "tuner/confirmation_time.h"
 #include "tuner/task.h"
 
 namespace hone::tuner {
@@ -213,6 +214,33 @@ TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
   EXPECT_EQ(progress_.trials, 0);
   EXPECT_NEAR(*progress_.workloads[0].best_seconds, best, 1e-9);
   EXPECT_TRUE(progress_.latency_before_seconds.has_value());
+}
+
+// The run of the whole model is left, for which the results of earlier attempts are needed.
+TEST_F(TuneLoopTest, AJobWhoseSearchHasEndedOnlyReadsItsResults) {
+  job_.trials = 20;
+  job_.measures_model = true;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(progress_.search_ended);
+  const std::string best = progress_.workloads[0].best_schedule;
+  job_.trials = 120;
+  job_.earlier.search_ended = true;
+  farm_.batches.clear();
+  progress_ = {};
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(farm_.batches.empty());
+  EXPECT_EQ(progress_.workloads[0].best_schedule, best);
+  EXPECT_TRUE(progress_.search_ended);
+}
+
+TEST(ConfirmationTimeTest, IsATwentiethOfTheSearchOrAHundredRuns) {
+  EXPECT_EQ(ModelSeconds(10, 0.001), kModelSecondsMin);
+  EXPECT_EQ(ModelSeconds(100, 0.001), 5);
+  EXPECT_EQ(ModelSeconds(1e6, 0.001), kModelSecondsFull);
+  EXPECT_EQ(ModelSeconds(10, 0), kModelSecondsMin) << "not known";
+  EXPECT_EQ(ModelSeconds(10, 0.3), 30);
+  EXPECT_EQ(ModelSeconds(10, 100), kModelSecondsMax);
+  EXPECT_GT(ConfirmationSeconds(10, 0.001, 100), ConfirmationSeconds(10, 0.001, 1));
 }
 
 // The newest comparison alone decides, and results of an interrupted run are in no comparison.
