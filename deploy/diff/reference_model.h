@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference of a comparison: a model as its file says, one kernel for each node. The only pass splits recurrences of
-// many steps, which else take minutes to compile.
+// The reference of a comparison: a model as its file says, one kernel for each node. The only pass splits recurrences
+// of many steps, which else take minutes to compile.
 //
 // The kernels are compiled as plain loops, by the same compiler as references of tuning: LLVM's standard passes,
 // nothing vectorized by Hone, nothing fused. Or the interpreter runs them, which is slow and shares no code generator

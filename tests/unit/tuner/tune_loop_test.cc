@@ -23,7 +23,6 @@
 #include "compiler/space/space.h"
 #include "tests/unit/tuner/pretended_farm.h"
 #include "tests/unit/tuner/starter.h"
-#include "tuner/confirmation_time.h"
 #include "tuner/task.h"
 
 namespace hone::tuner {
@@ -231,16 +230,6 @@ TEST_F(TuneLoopTest, AJobWhoseSearchHasEndedOnlyReadsItsResults) {
   EXPECT_TRUE(farm_.batches.empty());
   EXPECT_EQ(progress_.workloads[0].best_schedule, best);
   EXPECT_TRUE(progress_.search_ended);
-}
-
-TEST(ConfirmationTimeTest, IsATwentiethOfTheSearchOrAHundredRuns) {
-  EXPECT_EQ(ModelSeconds(10, 0.001), kModelSecondsMin);
-  EXPECT_EQ(ModelSeconds(100, 0.001), 5);
-  EXPECT_EQ(ModelSeconds(1e6, 0.001), kModelSecondsFull);
-  EXPECT_EQ(ModelSeconds(10, 0), kModelSecondsMin) << "not known";
-  EXPECT_EQ(ModelSeconds(10, 0.3), 30);
-  EXPECT_EQ(ModelSeconds(10, 100), kModelSecondsMax);
-  EXPECT_GT(ConfirmationSeconds(10, 0.001, 100), ConfirmationSeconds(10, 0.001, 1));
 }
 
 // The newest comparison alone decides, and results of an interrupted run are in no comparison.
