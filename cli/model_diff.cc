@@ -158,9 +158,11 @@ std::string ValuesToText(const ModelDiff& diff) {
 
 std::string DiffToText(const ModelDiff& diff) {
   const diff::ModelDifference& difference = diff.difference;
-  std::string text = Row("{} beside {}, unoptimized and {}: {} values compared, {} not; {} of {} kernel calls checked",
-                         diff.package, diff.model, diff.interpreted ? "interpreted" : "compiled as plain loops",
-                         difference.values.size(), difference.not_compared, difference.checked_calls, difference.calls);
+  std::string text =
+      Row("{}{} beside {}, unoptimized and {}: {} values compared, {} not; {} of {} kernel calls checked", diff.package,
+          diff.device.empty() ? "" : " on " + diff.device, diff.model,
+          diff.interpreted ? "interpreted" : "compiled as plain loops", difference.values.size(),
+          difference.not_compared, difference.checked_calls, difference.calls);
   const ValueDifference* const first = difference.First();
   if (first != nullptr) return text + FirstToText(*first);
   const auto worst = std::ranges::max_element(difference.values, {},

@@ -80,7 +80,7 @@ class WatchedRun : public ::testing::Test {
 
 TEST_F(WatchedRun, ShowsValuesAfterTheCallsThatWriteThem) {
   const LoadedModel model(Write(NameValues));
-  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
   for (int i = 0; i < 2; ++i) ExpectNamedValues(ValuesOfRun(model));
   EXPECT_EQ(OutputOf(model, 0), TinyOutput());
   EXPECT_EQ(OutputOf(model, 1), x_);
@@ -90,7 +90,7 @@ TEST_F(WatchedRun, ShowsValuesAfterTheCallsThatWriteThem) {
 
 TEST_F(WatchedRun, LaterCallsReadWhatTheWatchChanges) {
   const LoadedModel model(Write(NameValues));
-  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
   const HoneWatch watch = [](void*, const HoneValue* value) {
     if (value->call == 0) static_cast<float*>(value->tensor.data)[3] = 100;
   };
@@ -122,7 +122,7 @@ TEST_F(WatchedRun, NeedsAWatchAndInputs) {
 
 TEST_F(WatchedRun, ShowsNothingOfAPackageWithoutNames) {
   const LoadedModel model(Write([](package::PackageProgram&) {}));
-  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
   EXPECT_TRUE(ValuesOfRun(model).empty());
   EXPECT_EQ(OutputOf(model, 0), TinyOutput());
 }
