@@ -44,12 +44,6 @@ absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s, const ir::Ranges& sizes = 
 // FailedPrecondition if an extent is not constant, or if the result would have more than 4096 statements.
 absl::StatusOr<ir::Stmt> Unroll(const ir::Stmt& s);
 
-// Asks many conditions of an innermost loop at once: before the loop, or in each iteration if its variable decides one.
-//
-// Where all hold, a copy of the body asks none. They are the conditions that are the same for all elements of a vector,
-// as those at the borders of an image are. There is a copy if at least 8 accesses ask one.
-ir::Stmt Unswitch(const ir::Stmt& s);
-
 // Computes quotients and remainders by anything but numbers once, as early as their variables are known, at the
 // beginning of a loop's body.
 //

@@ -62,7 +62,6 @@ constexpr Pass<ir::Func> kPasses[] = {
     {"vectorize", RewriteBody<Vectorize>},
     {"unroll", RewriteBody<Unroll>},
     {"simplify", RewriteBody<Simplify>},
-    {"unswitch", RewriteBody<InOpenThreads<Unswitch>>},
     {"hoist_divisions", RewriteBody<InOpenThreads<HoistDivisions>>},
 };
 

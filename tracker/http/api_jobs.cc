@@ -120,7 +120,8 @@ absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCal
 
 absl::StatusOr<HttpResponse> ListTuners(const ApiContext& context, const ApiCall&) {
   Json tuners = Json::array();
-  for (const v1::Tuner& tuner : context.shell->ListTuners().tuners()) {
+  const v1::ListTunersResponse known = context.shell->ListTuners();
+  for (const v1::Tuner& tuner : known.tuners()) {
     tuners.push_back({{"tuner", tuner.tuner_id()},
                       {"online", tuner.online()},
                       {"last_seen", TimeToJson(FromProto(tuner.last_seen()))},

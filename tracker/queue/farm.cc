@@ -620,7 +620,7 @@ std::vector<v1::Job> Farm::GetJobSummaries(const std::vector<std::string>& ids, 
     const v1::Job* job = jobs_.Find(id);
     if (job == nullptr) continue;
     lines.push_back(JobQueue::SummaryOf(*job));
-    Describe(*job, now, place, lines.back());
+    SetPresent(*job, now, place, lines.back());
   }
   return lines;
 }
@@ -631,7 +631,7 @@ std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Ti
   size_t bytes = 0;
   for (const v1::Job* job : jobs_.List(request)) {
     list.push_back(request.for_people() ? jobs_.WithoutWorkloadTexts(job->id()) : *job);
-    Describe(*job, now, place, list.back());
+    SetPresent(*job, now, place, list.back());
     bytes += list.back().ByteSizeLong();
     if (bytes <= kListBytesMax) continue;
     list.pop_back();
@@ -657,14 +657,14 @@ absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time no
   return Described(*job, now);
 }
 
-void Farm::Describe(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const {
+void Farm::SetPresent(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const {
   shown.set_waiting_for(WaitingFor(job, now, place));
   if (LacksDevice(job.id())) shown.mutable_progress()->set_trials_per_second(0);
 }
 
 v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
   v1::Job shown = job;
-  Describe(job, now, JobsAhead(), shown);
+  SetPresent(job, now, JobsAhead(), shown);
   return shown;
 }
 

@@ -194,7 +194,7 @@ class Farm {
   using Place = std::function<int(const std::string& job_id)>;
   Place JobsAhead() const;
   // Sets in a copy of the job what depends on other jobs and on devices.
-  void Describe(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const;
+  void SetPresent(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const;
   std::string WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const;
   std::string DescribeTurn(const v1::Job& job, absl::Time now) const;
   std::string DescribeAbsence(const v1::Requirements& requirements, absl::Time now) const;
