@@ -52,7 +52,7 @@ absl::StatusOr<FileStore::OfferResult> FileStore::Offer(const FileDescription& f
 }
 
 // A file of one chunk has the digest of that chunk, so its list of chunks is no secret. The digests of several chunks
-// are: only who has the file, or may describe it, knows them.
+// are: only a caller that has the file, or may describe it, knows them.
 absl::StatusOr<std::optional<FileStore::OfferResult>> FileStore::AskForProof(const FileDescription& file,
                                                                              const std::string& holder) {
   bool is_cut_alike = false;
@@ -86,6 +86,12 @@ bool FileStore::Holds(const std::string& digest, const std::string& holder) cons
   const std::lock_guard lock(mutex_);
   const auto complete = complete_.find(digest);
   return complete != complete_.end() && complete->second.of.holders.contains(holder);
+}
+
+std::optional<int64_t> FileStore::BytesOf(const std::string& digest) const {
+  const std::lock_guard lock(mutex_);
+  const auto complete = complete_.find(digest);
+  return complete == complete_.end() ? std::nullopt : std::optional(complete->second.file.bytes());
 }
 
 void FileStore::AddHolder(const std::string& digest, const std::string& holder) {

@@ -83,6 +83,8 @@ class FileStore {
                                 const std::string& holder = "");
   // Whether the file is complete and the holder has shown that it has the contents, or AddHolder was called.
   bool Holds(const std::string& digest, const std::string& holder) const;
+  // The size of a complete file; nullopt: there is none. It does not count as a use.
+  std::optional<int64_t> BytesOf(const std::string& digest) const;
   void AddHolder(const std::string& digest, const std::string& holder);
 
   // Keeps files from being deleted while it lives; they may come into the store later.

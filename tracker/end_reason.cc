@@ -13,12 +13,13 @@
 namespace hone::tracker {
 namespace {
 
-// A tuner ends this much before a limit at most: it keeps time for the final comparison.
-constexpr double kReservedShare = 0.1;
+// A tuner ends this much before a limit at most: it keeps time for the final comparison, and before the end time also
+// for the run of the whole model (tuner/confirmation_time.h).
+constexpr double kReservedShare = 0.1, kReservedShareWithModel = 0.35;
 constexpr absl::Duration kReservedMin = absl::Seconds(5);
 
-bool IsUsedUp(absl::Duration left, absl::Duration whole) {
-  return left <= std::max(kReservedMin, whole * kReservedShare);
+bool IsUsedUp(absl::Duration left, absl::Duration whole, double reserved) {
+  return left <= std::max(kReservedMin, whole * reserved);
 }
 
 std::string Text(absl::Duration time) { return absl::FormatDuration(absl::Trunc(time, absl::Seconds(1))); }
@@ -31,13 +32,16 @@ std::optional<std::string> LimitReached(const v1::Job& job) {
   }
   if (spec.has_time_budget()) {
     const absl::Duration budget = FromProto(spec.time_budget());
-    if (IsUsedUp(budget - absl::Seconds(job.progress().seconds()), budget)) {
+    if (IsUsedUp(budget - absl::Seconds(job.progress().seconds()), budget, kReservedShare)) {
       return fmt::format("its tuning time of {} was used up", Text(budget));
     }
   }
   if (spec.has_until() && job.has_ended() && job.has_created()) {
     const absl::Time until = FromProto(spec.until());
-    if (IsUsedUp(until - FromProto(job.ended()), until - FromProto(job.created()))) return "it reached its end time";
+    const double reserved = spec.has_model() ? kReservedShareWithModel : kReservedShare;
+    if (IsUsedUp(until - FromProto(job.ended()), until - FromProto(job.created()), reserved)) {
+      return "it reached its end time";
+    }
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/status.h"
+#include "tracker/queue/run_task.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -29,8 +30,8 @@ absl::Status FileRights::CheckFetch(const std::optional<FarmIdentity>& caller, c
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError(
-      fmt::format("'{}' may not fetch file {}: only those who have sent it, the submitter of the run that made it, and "
-                  "admins may",
+      fmt::format("'{}' may not fetch file {}: only those who have sent it, the submitter of the run that made it, "
+                  "agents and tuners that work on a job with it, and admins may",
                   caller->name, TruncateUtf8(digest, 80)));
 }
 
@@ -52,6 +53,9 @@ std::string FileRights::OwnerOf(const std::optional<FarmIdentity>& caller) const
 }
 
 absl::Status FileRights::CheckJob(const std::optional<FarmIdentity>& caller, const v1::JobSpec& spec) const {
+  // The limits first, so that the number of files is small.
+  if (spec.has_model()) HONE_RETURN_IF_ERROR(CheckModel(spec.model()));
+  if (spec.has_run()) HONE_RETURN_IF_ERROR(CheckRunTask(spec.run()));
   for (const v1::ModelFile& file : spec.model().files()) HONE_RETURN_IF_ERROR(CheckFile(caller, file.file()));
   return CheckTask(caller, spec.run());
 }
@@ -62,17 +66,17 @@ absl::Status FileRights::CheckTask(const std::optional<FarmIdentity>& caller, co
 }
 
 absl::Status FileRights::CheckFile(const std::optional<FarmIdentity>& caller, const v1::FileName& file) const {
-  const absl::StatusOr<files::FileDescription> stored = store_->Describe(file.digest());
+  const std::optional<int64_t> stored = store_->BytesOf(file.digest());
   const bool may_name =
       !caller.has_value() || caller->role == Role::kAdmin || store_->Holds(file.digest(), UriOf(*caller));
   const std::string name = TruncateUtf8(file.name(), 80);
-  if (!stored.ok() || !may_name) {
+  if (!stored.has_value() || !may_name) {
     return absl::FailedPreconditionError(
         fmt::format("the file '{}' was not sent to the tracker by you, or was deleted since; send it first", name));
   }
-  if (stored->bytes() == file.bytes()) return absl::OkStatus();
+  if (*stored == file.bytes()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the file '{}' has {} bytes in the store, not {}", name, stored->bytes(), file.bytes()));
+      fmt::format("the file '{}' has {} bytes in the store, not {}", name, *stored, file.bytes()));
 }
 
 }  // namespace hone::tracker

@@ -238,6 +238,7 @@ nlohmann::ordered_json RunToJson(const v1::Job& job) {
           {"threads", task.threads()},
           {"profile", task.profile()},
           {"keep_outputs", task.keep_outputs()},
+          {"keep_values", task.keep_values()},
           {"allow_onnx_runtime", task.allow_onnx_runtime()},
           {"temperature_before_c", ValueOrNull(report.has_temperature_before_c(), report.temperature_before_c())},
           {"temperature_after_c", ValueOrNull(report.has_temperature_after_c(), report.temperature_after_c())},

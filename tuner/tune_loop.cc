@@ -620,7 +620,7 @@ class TuneLoop {
   // The job's status: an error only if no workload was measured. Otherwise the progress says for each workload without
   // a time why it has none.
   absl::Status FinalStatus() {
-    bool measured = false;
+    bool measured = job_.earlier.search_ended;  // an earlier attempt has measured, maybe with another compiler
     std::string error = fmt::format("nothing could be measured: {}", kUnmeasured);
     for (Task& task : tasks_) {
       if (task.best_seconds.has_value()) {

@@ -129,6 +129,7 @@ export interface Run {
   threads: number;
   profile: boolean;
   keep_outputs: boolean;
+  keep_values: boolean;
   allow_onnx_runtime: boolean;
   temperature_before_c: number | null;
   temperature_after_c: number | null;
@@ -238,6 +239,7 @@ export interface JobBody {
     seconds?: number;
     profile?: boolean;
     keep_outputs?: boolean;
+    keep_values?: boolean;
     allow_onnx_runtime?: boolean;
   };
   target?: string;
@@ -256,7 +258,18 @@ export interface JobBody {
     flops?: number;
     hints?: string[];
     sizes?: string;
+    nodes?: string[];
   }[];
+  model?: {
+    files: { path: string; file: { digest: string; bytes: number; name?: string } }[];
+    programs: { inputs?: { input: string; dimensions: { min: number; max: number; step?: number }[] }[] }[];
+    bound_texts?: Record<string, string>;
+    bound_files?: Record<string, string>;
+    operators?: string[];
+    defaults_as_constants?: boolean;
+    fallback?: boolean;
+    loop_steps?: number;
+  };
 }
 
 /** POST /api/v1/jobs/{job}/cancel */

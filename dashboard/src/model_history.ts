@@ -7,6 +7,7 @@ export interface Place {
   key: string;
   device: string;
   target: string;
+  kind: string; // of its latencies: 'measured' on the whole model, or 'sum of kernels'
   newest: Job; // that has a latency
   jobs: number;
   /** How much slower the newest is than the fastest before it, as a share: 0.1 is 10% slower. Null: it is the first. */
@@ -17,7 +18,9 @@ export interface Place {
 export const beforeOf = (job: Job) => job.confirmation?.before_ms ?? job.latency_ms_before;
 export const afterOf = (job: Job) => job.confirmation?.after_ms ?? job.latency_ms_after;
 
-const keyOf = (job: Job) => [job.devices.join(', '), job.target].join('\n');
+/** Values of one kind alone are comparable. */
+const keyOf = (job: Job) =>
+  [job.devices.join(', '), job.target, job.confirmation?.after_ms ? 'measured' : 'sum of kernels'].join('\n');
 
 /** Ended tuning jobs in which every kernel was measured; jobs are the newest first. */
 const measured = (jobs: Job[]) => jobs.filter((job) => job.run === null && job.ended && job.latency_ms_after !== null);
@@ -31,6 +34,7 @@ export function placesOf(jobs: Job[]): Place[] {
       key,
       device: newest!.devices.join(', ') || 'any device',
       target: newest!.target,
+      kind: newest!.confirmation?.after_ms ? 'measured' : 'sum of kernels',
       newest: newest!,
       jobs: 1 + earlier.length,
       slower: before.length === 0 ? null : afterOf(newest!)! / Math.min(...before) - 1,

@@ -155,7 +155,7 @@ export class RunView {
             'p',
             {},
             ratio
-              ? `${nameOf(second!)} beside ${nameOf(first!)}, from ${count(ratio.pairs)} pairs of runs in turns: ${comparisonText(ratio)}.`
+              ? `${nameOf(second!)} beside ${nameOf(first!)}${ratio.pairs > 0 ? `, from ${count(ratio.pairs)} pairs of runs in turns` : ''}: ${comparisonText(ratio)}.`
               : 'There were too few runs to compare the two: 40 of each are needed.',
           )
         : null,

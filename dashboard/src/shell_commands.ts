@@ -25,7 +25,7 @@ const asFile = (name: string) => (name.startsWith('-') ? `./${name}` : name);
 /** Repeats a run, in a folder that has its packages. Null: no command makes such a run. */
 export function repeatCommand(job: Pick<Job, 'devices'>, run: Run, tracker: string): string | null {
   const names = run.packages.map(({ name }) => asFile(name));
-  if (names.length > 2 || names.some((name) => name === '')) return null;
+  if (run.keep_values || names.length > 2 || names.some((name) => name === '')) return null;
   const common = [
     ...(run.inputs ? ['--input', asFile(run.inputs.name)] : []),
     ...each('--shape', run.shapes),
@@ -44,7 +44,7 @@ export function repeatCommand(job: Pick<Job, 'devices'>, run: Run, tracker: stri
 const withoutEnding = (name: string) => name.replace(/\.onnx$/, '');
 
 /** Compiles a tuned model with what the farm knows of it. */
-export function compileCommand(job: Pick<JobDetail, 'model' | 'target' | 'devices'>, tracker: string): string {
+export function compileCommand(job: Pick<Job, 'model' | 'target' | 'devices'>, tracker: string): string {
   const place = job.devices.length > 0 ? each('--device', job.devices.slice(0, 1)) : ['--target', job.target];
   return commandOf([
     'hone',
@@ -56,6 +56,25 @@ export function compileCommand(job: Pick<JobDetail, 'model' | 'target' | 'device
     withTracker(tracker),
   ]);
 }
+
+/** Pins the fastest kernels of a tuned model in a file, so that every later compilation takes the same. */
+export function lockCommand(job: Pick<Job, 'model' | 'target' | 'devices'>, tracker: string): string {
+  const place = job.devices.length > 0 ? each('--device', job.devices.slice(0, 1)) : ['--target', job.target];
+  return commandOf([
+    'hone',
+    'records',
+    'lock',
+    '--model',
+    asFile(job.model),
+    '-o',
+    asFile(`${withoutEnding(job.model)}.lock`),
+    place,
+    withTracker(tracker),
+  ]);
+}
+
+/** Starts a tuner for the farm. */
+export const tunerCommand = (tracker: string): string => commandOf(['hone-tuner', withTracker(tracker)]);
 
 /** Times the package of compileCommand on the device of a job that names one. */
 export function benchCommand(job: Pick<JobDetail, 'model' | 'devices'>, tracker: string): string {

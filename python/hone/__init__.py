@@ -24,7 +24,7 @@ from ._errors import CommandError, HoneWarning, ProgramNotFoundError, RecordsMis
 from ._farm import Farm, up
 from ._jobs import Job, devices, jobs, submit, tune, tuners
 from ._models import Model
-from ._package import Package, bench, check, compile, diff, gate, measure, profile, run
+from ._package import Package, bench, check, compare, compile, diff, gate, measure, profile, run
 from ._program import find_program, version
 from ._progress import Progress
 from ._records import lock, measurements, records

@@ -43,7 +43,7 @@ struct ApiCall {
   const HttpRequest& request;
   const Target& target;
   std::vector<std::string> names;  // the path segments that the '*'s of the route matched
-  Json body;                       // of routes that take JSON: an object, empty where the request has no body
+  nlohmann::json body;             // of routes that take JSON: an object, empty where the request has no body
   Visitor visitor;                 // not set for routes that need no role
 
   // A query parameter of the URL; "" where it is missing.

@@ -56,7 +56,7 @@ absl::StatusOr<FileDescription> DescriptionIn(const ApiCall& call) {
   if (chunks == call.body.end() || !chunks->is_array()) {
     return absl::InvalidArgumentError("the body must have 'chunks', a list of objects with 'digest' and 'bytes'");
   }
-  for (const Json& chunk : *chunks) {
+  for (const nlohmann::json& chunk : *chunks) {
     const bool good = chunk.is_object() && chunk.contains("digest") && chunk["digest"].is_string() &&
                       chunk.contains("bytes") && chunk["bytes"].is_number_integer();
     if (!good) return absl::InvalidArgumentError("every chunk must have 'digest', a string, and 'bytes', a number");

@@ -34,7 +34,6 @@ absl::StatusOr<records::Filter> FilterOf(const ApiCall& call, int64_t usual, int
   filter.target = call.Parameter("target");
   filter.device_fingerprint = call.Parameter("device");
   filter.compiler_version = call.Parameter("compiler");
-  filter.model = call.Parameter("model");
   HONE_ASSIGN_OR_RETURN(const int64_t confirmed, call.Number("confirmed", 0, 0, 1));
   filter.confirmed_only = confirmed == 1;
   filter.byte_limit = kPageBytes;
@@ -106,7 +105,8 @@ absl::StatusOr<Json> BestPageToJson(const records::Store& store, const records::
 }  // namespace
 
 absl::StatusOr<HttpResponse> SearchRecords(const ApiContext& context, const ApiCall& call) {
-  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(call, kRowsDefault, kRowsMax));
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kRowsDefault, kRowsMax));
+  filter.model = call.Parameter("model");
   HONE_ASSIGN_OR_RETURN(const records::Page page, context.store->Query(filter));
   Json rows = Json::array();
   for (const records::StoredRecord& row : page.rows) rows.push_back(RecordToJson(row));
@@ -122,6 +122,7 @@ absl::StatusOr<HttpResponse> ListBestRecords(const ApiContext& context, const Ap
 
 absl::StatusOr<HttpResponse> ExportRecords(const ApiContext& context, const ApiCall& call) {
   HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kExportedRowsMax, kExportedRowsMax));
+  filter.model = call.Parameter("model");
   filter.with_workload_text = true;
   HONE_ASSIGN_OR_RETURN(const records::Page page, context.store->Query(filter));
   HttpResponse response{.type = "application/x-ndjson"};

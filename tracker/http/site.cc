@@ -34,24 +34,40 @@ bool Fits(std::string_view route, const std::vector<std::string>& path, std::vec
   return at == path.size();
 }
 
-absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
+// Whether arrays and objects are nested deeper than `most` levels. A body of brackets would take far more memory than
+// it has bytes.
+bool IsNestedDeeper(std::string_view json, int most) {
+  int depth = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_text) {
+      i += c == '\\' ? 1 : 0;
+      in_text = c != '"';
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > most) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+// The body as an object with a search tree of keys: one that keeps their order takes quadratic time.
+absl::StatusOr<nlohmann::json> ParseBody(const Route& route, const HttpRequest& request) {
   const std::string_view type = request.Header("content-type");
-  if (request.body.empty() && type.empty()) return Json::object();
+  if (request.body.empty() && type.empty()) return nlohmann::json::object();
   // Required even without a body, because a form of another site cannot send this type.
   if (type.substr(0, type.find(';')) != "application/json") {
     return absl::InvalidArgumentError("the request must have the header Content-Type: application/json");
   }
-  if (request.body.empty()) return Json::object();
-  // Without a limit, a body of brackets would take far more memory than it has bytes.
-  bool deep = false;
-  const auto is_shallow = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep = deep || depth > kBodyDepthMax;
-    return depth <= kBodyDepthMax;
-  };
-  Json body = Json::parse(request.body, is_shallow, /*allow_exceptions=*/false);
-  if (deep) {
+  if (request.body.empty() || route.reads_body_itself) return nlohmann::json::object();
+  if (IsNestedDeeper(request.body, kBodyDepthMax)) {
     return absl::InvalidArgumentError(fmt::format("the body is nested more than {} levels deep", kBodyDepthMax));
   }
+  nlohmann::json body = nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   if (body.is_object()) return body;
   return absl::InvalidArgumentError("the body is not a JSON object");
 }
@@ -64,7 +80,7 @@ absl::StatusOr<HttpResponse> AnswerRoute(const ApiContext& context, const Route&
   }
   // Bytes need no type: other sites cannot send a PUT.
   if (route.method != "GET" && route.method != "PUT") {
-    HONE_ASSIGN_OR_RETURN(call.body, ParseBody(request));
+    HONE_ASSIGN_OR_RETURN(call.body, ParseBody(route, request));
   }
   return route.answer(context, call);
 }
@@ -102,7 +118,7 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/overview", "/hone.v1.AdminService/GetFarm", ShowOverview},
       {"GET", "/api/v1/events", "/hone.v1.JobService/Watch", StreamEvents},
       {"GET", "/api/v1/jobs", "/hone.v1.JobService/List", ListJobs},
-      {"POST", "/api/v1/jobs", "/hone.v1.JobService/Submit", SubmitJob, kJobBytesMax},
+      {"POST", "/api/v1/jobs", "/hone.v1.JobService/Submit", SubmitJob, kJobBytesMax, true},
       {"GET", "/api/v1/models", "/hone.v1.JobService/List", ListModels},
       {"GET", "/api/v1/jobs/*", "/hone.v1.JobService/Get", ShowJob},
       {"GET", "/api/v1/devices", "/hone.v1.AdminService/ListDevices", ListDevices},
@@ -136,7 +152,10 @@ absl::StatusOr<uint64_t> Site::BodyLimit(const HttpRequest& head) const {
   });
   if (route == Routes().end() || route->body_bytes_max == 0) return 0;
   HONE_RETURN_IF_ERROR(context_.visitors->CheckOrigin(head));
-  HONE_RETURN_IF_ERROR(context_.visitors->Identify(head).status());
+  HONE_ASSIGN_OR_RETURN(const Visitor visitor, context_.visitors->Identify(head));
+  if (!context_.visitors->IsAllowed(visitor, route->needs)) {
+    return absl::PermissionDeniedError("your role may not make this call");
+  }
   return route->body_bytes_max;
 }
 

@@ -33,7 +33,8 @@ struct Route {
   // The gRPC method that the caller's role must be allowed to call; "": the route needs no role.
   std::string_view needs;
   absl::StatusOr<HttpResponse> (*answer)(const ApiContext& context, const ApiCall& call);
-  uint64_t body_bytes_max = 0;  // 0: as HttpLimits::body_bytes
+  uint64_t body_bytes_max = 0;     // 0: as HttpLimits::body_bytes
+  bool reads_body_itself = false;  // the handler reads the JSON in HttpRequest::body; ApiCall::body stays empty
 };
 const std::vector<Route>& Routes();
 

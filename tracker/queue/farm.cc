@@ -535,15 +535,15 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
 
 std::vector<v1::Tuner> Farm::ListTuners(absl::Time now) {
   now = AdvanceClock(now);
+  std::map<std::string, std::vector<std::string>> jobs;  // by tuner
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) jobs[jobs_.TunerIdOf(job->id())].push_back(job->id());
   std::vector<v1::Tuner> tuners;
   for (const KnownTuner& known : tuners_.List(now)) {
     v1::Tuner& tuner = tuners.emplace_back();
     tuner.set_tuner_id(known.id);
     tuner.set_online(known.is_online);
     *tuner.mutable_last_seen() = ToProto(ToWallTime(known.last_heard));
-    for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
-      if (jobs_.TunerIdOf(job->id()) == known.id) tuner.add_job_ids(job->id());
-    }
+    tuner.mutable_job_ids()->Assign(jobs[known.id].begin(), jobs[known.id].end());
   }
   return tuners;
 }

@@ -253,6 +253,7 @@ std::set<std::string> Farm::FilesInUse() const {
   // A tuner may have a run in its job.
   for (const v1::RunTask* task : batches_.OpenRuns()) {
     for (const v1::FileName& package : task->packages()) digests.insert(package.digest());
+    if (task->has_inputs()) digests.insert(task->inputs().digest());
   }
   return digests;
 }

@@ -7,6 +7,7 @@ import { count, duration, instant, number, short } from '../format';
 import { firstDevice } from '../first_steps';
 import { addressOf } from '../links';
 import { may, type Page, sparingly, type Window } from '../page';
+import { tunerCommand } from '../shell_commands';
 import { type Column, table } from '../table';
 import { badge, button, choice, command, confirmed, link, moment, section } from '../widgets';
 
@@ -207,7 +208,9 @@ export function devicesPage(window: Window): Page {
             sort: (order) => window.setQuery({ tuners: order }),
             empty: 'No tuner called in the last day. Jobs that tune wait until one is started:',
           }),
-          tuners.length === 0 ? command('hone-tuner --tracker HOST:PORT', 'The command that starts a tuner') : null,
+          tuners.length === 0
+            ? command(tunerCommand(window.farm.session.tracker), 'The command that starts a tuner')
+            : null,
         ),
       ];
     },

@@ -65,7 +65,7 @@ export function jobPage(window: Window): Page {
       const mine = jobs?.changed.find((changed) => changed.job === id);
       if (!mine) return;
       // A list says less of a run than the job itself.
-      Object.assign(job, mine, { run: job.run });
+      Object.assign(job, mine, { run: job.run, confirmation: job.confirmation ?? mine.confirmation });
       refresh();
     },
     render() {

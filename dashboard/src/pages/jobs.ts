@@ -8,6 +8,7 @@ import { firstJob } from '../first_steps';
 import { withJob, withOlder } from '../job_list';
 import { targetColumn } from '../key_columns';
 import { addressOf } from '../links';
+import { afterOf, beforeOf } from '../model_history';
 import { type Page, type Window } from '../page';
 import { jobName, placeOf } from '../runs';
 import { loadDevices } from './devices';
@@ -48,23 +49,20 @@ export const jobColumns = (jobs: Job[]): Column<Job>[] => [
   {
     name: 'Speed-up',
     number: true,
-    by: (job) =>
-      job.run === null && job.latency_ms_before && job.latency_ms_after
-        ? job.latency_ms_before / job.latency_ms_after
-        : null,
-    cell: (job) => (job.run === null ? speedup(job.latency_ms_before, job.latency_ms_after) : ''),
+    by: (job) => (job.run === null && beforeOf(job) && afterOf(job) ? beforeOf(job)! / afterOf(job)! : null),
+    cell: (job) => (job.run === null ? speedup(beforeOf(job), afterOf(job)) : ''),
   },
   {
     name: 'Before',
     number: true,
-    by: (job) => job.latency_ms_before,
-    cell: (job) => milliseconds(job.latency_ms_before),
+    by: beforeOf,
+    cell: (job) => milliseconds(beforeOf(job)),
   },
   {
     name: 'Latency',
     number: true,
-    by: (job) => job.latency_ms_after,
-    cell: (job) => milliseconds(job.latency_ms_after),
+    by: afterOf,
+    cell: (job) => milliseconds(afterOf(job)),
   },
   {
     name: 'Trials',

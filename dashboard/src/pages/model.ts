@@ -10,6 +10,7 @@ import { afterOf, beforeOf, history, type Place, placesOf } from '../model_histo
 import type { Page, Window } from '../page';
 import { withParameters } from '../parameters';
 import { Plot } from '../plot';
+import { compileCommand, lockCommand } from '../shell_commands';
 import { type Column, table } from '../table';
 import { badge, command, link, moment, section } from '../widgets';
 import { jobColumns } from './jobs';
@@ -33,6 +34,7 @@ const placeColumns: Column<Place>[] = [
     by: (place) => place.target,
     cell: (place) => h('span', { class: 'long', title: place.target }, place.target),
   },
+  { name: 'Latencies', by: (place) => place.kind, cell: (place) => place.kind },
   {
     name: 'Untuned',
     number: true,
@@ -123,7 +125,8 @@ export function modelPage(window: Window): Page {
     },
     render() {
       const places = placesOf(jobs);
-      const file = jobs.find((job) => job.run === null)?.model ?? `${name}.onnx`;
+      const tuned = places[0]?.newest ?? jobs.find((job) => job.run === null);
+      const { tracker } = window.farm.session;
       return [
         h('h1', {}, name),
         section(
@@ -137,11 +140,6 @@ export function modelPage(window: Window): Page {
             sort: (order) => window.setQuery({ places: order }),
             empty: 'No tuning job of this model has measured all of its kernels yet.',
           }),
-          h(
-            'p',
-            { class: 'note' },
-            'Measured on the whole model where its job ended with such a run, else the sum over its kernels.',
-          ),
         ),
         section('Latency over time', latencies(places)),
         section(
@@ -157,14 +155,20 @@ export function modelPage(window: Window): Page {
           }),
           more ? h('p', { class: 'note' }, `The newest ${count(mostJobs)}; older ones are among all jobs.`) : null,
         ),
-        section(
-          'Use it',
-          h('p', { class: 'note' }, 'Compiles the model with the fastest kernels of the records:'),
-          command(`hone compile ${file} -o ${name}.hone`, 'The command that compiles the model'),
-          h('p', { class: 'note' }, 'Pins these kernels in a file, so that every later compilation takes the same:'),
-          command(`hone records lock --model ${file} -o ${name}.lock`, 'The command that pins its kernels'),
-          h('p', {}, link(addressOf.records({ model: file }), 'Its records')),
-        ),
+        tuned
+          ? section(
+              'Use it',
+              h('p', { class: 'note' }, 'Compiles the model with the fastest kernels of the records:'),
+              command(compileCommand(tuned, tracker), 'The command that compiles the model'),
+              h(
+                'p',
+                { class: 'note' },
+                'Pins these kernels in a file, so that every later compilation takes the same:',
+              ),
+              command(lockCommand(tuned, tracker), 'The command that pins its kernels'),
+              h('p', {}, link(addressOf.records({ model: tuned.model }), 'Its records')),
+            )
+          : null,
       ];
     },
   };

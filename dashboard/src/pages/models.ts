@@ -6,6 +6,7 @@ import { h } from '../dom';
 import { count, short } from '../format';
 import { addressOf } from '../links';
 import { type Page, sparingly, type Window } from '../page';
+import { submitCommand } from '../shell_commands';
 import { type Column, table } from '../table';
 import { command, link } from '../widgets';
 
@@ -51,7 +52,7 @@ export function modelsPage(window: Window): Page {
           empty: 'No job has been about a model yet. A tuning job, or a run of a package, makes its model known:',
         }),
         models.length === 0
-          ? command('hone submit net.onnx --time 10m', 'The command that submits a model for tuning')
+          ? command(submitCommand(window.farm.session.tracker, ''), 'The command that submits a model for tuning')
           : null,
       ];
     },

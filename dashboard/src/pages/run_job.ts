@@ -39,6 +39,12 @@ export function runJob(window: Window): (job: JobDetail) => Child {
     }
   }
 
+  /** The tracker gives files to admins and to those who sent them. */
+  function mayFetch(job: JobDetail): boolean {
+    const { role, name } = window.farm.session;
+    return role === 'admin' || (role === 'client' && name === job.submitted_by);
+  }
+
   function files(job: JobDetail): HTMLElement {
     const run = job.run!;
     const rows = [
@@ -55,10 +61,15 @@ export function runJob(window: Window): (job: JobDetail) => Child {
           { name: 'What it is', cell: (f) => f.what },
           { name: 'Size', number: true, cell: (f) => bytes(f.bytes) },
           { name: 'Digest', cell: (f) => h('code', {}, f.digest) },
-          {
-            name: 'Contents',
-            cell: (f) => button('Download', () => void download(f), { 'aria-label': `Download ${f.name}` }),
-          },
+          ...(mayFetch(job)
+            ? [
+                {
+                  name: 'Contents',
+                  cell: (f: FileName) =>
+                    button('Download', () => void download(f), { 'aria-label': `Download ${f.name}` }),
+                },
+              ]
+            : []),
         ],
         rows,
         key: (f) => `${f.what} ${f.digest}`,

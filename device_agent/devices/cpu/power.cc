@@ -53,9 +53,13 @@ std::optional<double> ReadBoardWatts(const std::string& root) {
 
 std::optional<double> ReadPackageJoules(const std::string& root) {
   std::optional<double> joules;
-  for (int package = 0; package < kChipsMax; ++package) {
-    const auto microjoules = Number(fmt::format("{}sys/class/powercap/intel-rapl:{}/energy_uj", root, package));
-    if (!microjoules) break;
+  for (int number = 0; number < kChipsMax; ++number) {
+    const std::string zone = fmt::format("{}sys/class/powercap/intel-rapl:{}", root, number);
+    const std::string name = FirstLine(zone + "/name");
+    if (name.empty()) break;
+    if (!name.starts_with("package-")) continue;  // "psys" is the whole platform, with its packages
+    const auto microjoules = Number(zone + "/energy_uj");
+    if (!microjoules) continue;
     joules = joules.value_or(0) + *microjoules * 1e-6;
   }
   return joules;

@@ -150,8 +150,12 @@ TEST_F(FakeRoot, APowerSensorOfTheBoardIsRead) {
   Put("sys/class/hwmon/hwmon1/in2_input", "5000\n");
   Put("sys/class/hwmon/hwmon1/curr2_input", "1500\n");
   EXPECT_DOUBLE_EQ(*ReadHostSensors(root_).watts, 7.5);
+  Put("sys/class/powercap/intel-rapl:0/name", "package-0\n");
   Put("sys/class/powercap/intel-rapl:0/energy_uj", "3000000\n");
+  Put("sys/class/powercap/intel-rapl:1/name", "package-1\n");
   Put("sys/class/powercap/intel-rapl:1/energy_uj", "1000000\n");
+  Put("sys/class/powercap/intel-rapl:2/name", "psys\n");
+  Put("sys/class/powercap/intel-rapl:2/energy_uj", "9000000\n");
   EXPECT_DOUBLE_EQ(*ReadHostSensors(root_).joules, 4);
 }
 
