@@ -9,6 +9,7 @@
 #include "cli/device_run.h"
 #include "cli/model_diff.h"
 #include "cli/model_options.h"
+#include "cli/model_packages.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/timed_run_options.h"
@@ -39,6 +40,9 @@ absl::StatusOr<run::KeptRun> KeepThere(DiffOptions& options, std::string* device
 }
 
 absl::Status Diff(DiffOptions& options) {
+  if (IsModel(options.runs.package)) {
+    return UsageError(options.runs.package + " is a model; make a package with hone compile and give it as PACKAGE");
+  }
   std::string device;
   HONE_ASSIGN_OR_RETURN(run::KeptRun kept, options.device.given() ? KeepThere(options, &device) : KeepHere(options));
   HONE_ASSIGN_OR_RETURN(const ModelDiff diff,
@@ -55,7 +59,7 @@ void AddDiffCommand(CLI::App& app, absl::Status* result) {
   CLI::App* command = app.add_subcommand(
       "diff", "compare a package with its unoptimized model, value by value, and name wrong kernels");
   options->model.AddMeaningTo(command);
-  options->runs.AddInputsTo(command);
+  options->runs.AddInputsTo(command, "package file, made by hone compile from the model");
   options->device.AddTo(command);
   command->add_flag("--interpret", options->interpret,
                     "let the interpreter run the model: it shares no code generator with the package, and is slow");

@@ -63,6 +63,12 @@ std::string HistogramText(const Comparison& error) {
   return text;
 }
 
+std::string ToleranceText(const diff::Tolerance& tolerance) {
+  if (tolerance.relative == 0 && tolerance.absolute == 0) return tolerance.steps > 0 ? "1" : "0";
+  return fmt::format("{:.2g} of the element plus {:.2g} of the largest{}", tolerance.relative, tolerance.absolute,
+                     tolerance.steps > 0 ? " plus 1" : "");
+}
+
 std::string FirstToText(const ValueDifference& value) {
   const Comparison& error = value.error;
   std::string text =
@@ -72,11 +78,10 @@ std::string FirstToText(const ValueDifference& value) {
     text += Row("  {} {}, call {}: {}", i == 0 ? "kernel" : "or kernel", kernel.symbol, kernel.call,
                 NamesOfNodes(kernel.nodes));
   }
-  text += Row("  {} of {} elements differ by more than {:.2g} of themselves plus {:.2g} of the largest{}", error.wrong,
-              error.elements, value.tolerance.relative, value.tolerance.absolute,
-              value.tolerance.steps > 0 ? " plus 1" : "");
-  text += Row("  the largest error is {:.4g}, which is {:.4g} of the largest element", error.max_error,
-              error.RelativeError());
+  text +=
+      Row("  {} of {} elements differ by more than {}", error.wrong, error.elements, ToleranceText(value.tolerance));
+  text += Row("  the largest error is {:.4g}{}", error.max_error,
+              error.largest > 0 ? fmt::format(", which is {:.4g} of the largest element", error.RelativeError()) : "");
   if (const std::string worst = WorstText(value); !worst.empty()) text += Row("  {}", worst);
   return text + "  elements by their errors, as shares of the largest element:\n" + HistogramText(error);
 }

@@ -68,6 +68,9 @@ absl::Status RunOnDevice(RunOptions& options) {
 absl::Status Run(RunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {options.package, options.input, options.check}));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
+  if (!options.check.empty() && IsModel(options.package)) {
+    return UsageError("--check compares a package with its model; make one with hone compile and give it as PACKAGE");
+  }
   if (options.device.given()) return RunOnDevice(options);
   ModelPackages models({.threads = options.threads, .fallback = !options.fallback.empty()}, options.device.tracker);
   HONE_ASSIGN_OR_RETURN(const std::string path, models.ForThisMachine(options.package));

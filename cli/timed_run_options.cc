@@ -14,7 +14,7 @@
 namespace hone::cli {
 
 void TimedRunOptions::AddTo(CLI::App* command) {
-  AddInputsTo(command);
+  AddInputsTo(command, "package file, made by hone compile; or a model, MODEL.onnx, which is compiled first");
   command->add_option("--seconds", seconds, "how long to measure, in seconds or as 10m, 1h30m")
       ->transform(CLI::Validator(DurationAsSeconds, "", "duration"))
       ->check(CLI::Range(0.0, 1e6))
@@ -23,11 +23,8 @@ void TimedRunOptions::AddTo(CLI::App* command) {
   AddFallbackTo(command, fallback, kAllowFallbackText);
 }
 
-void TimedRunOptions::AddInputsTo(CLI::App* command) {
-  command
-      ->add_option("PACKAGE", package,
-                   "package file, made by hone compile; or a model, MODEL.onnx, which is compiled first")
-      ->required();
+void TimedRunOptions::AddInputsTo(CLI::App* command, const std::string& package_text) {
+  command->add_option("PACKAGE", package, package_text)->required();
   command
       ->add_option(
           "--threads", threads,

@@ -28,7 +28,7 @@ struct TimedRunOptions {
 
   void AddTo(CLI::App* command);
   // The same without --seconds and --fallback, for commands that run the package once.
-  void AddInputsTo(CLI::App* command);
+  void AddInputsTo(CLI::App* command, const std::string& package_text);
   // What they say to the compiler of a model.
   ModelPackageOptions ForModel() const { return {.shapes = shapes, .threads = threads, .fallback = !fallback.empty()}; }
 };

@@ -162,9 +162,8 @@ class Comparer {
     const std::vector<int64_t> own_shape = ShapeOf(tensor, shape);
     std::vector<uint8_t> taken;
     for (const Held& held : PlacesOf(value)) {
-      if (!judged_.insert({Root(tensor), held.kept}).second) continue;  // another name of the same elements
       std::optional<std::vector<uint8_t>> own = ElementsOf(held, own_shape);
-      if (!own.has_value()) continue;
+      if (!own.has_value() || !judged_.insert({Root(tensor), held.kept}).second) continue;  // or another name of them
       const run::KeptTensor& kept = run_.kept.tensors[held.kept];
       ValueDifference& added = Add(plan_.values[value].name, tensor, own_shape);
       added.error = CompareValue(value, held, *own, elements);
@@ -194,13 +193,15 @@ class Comparer {
     return added;
   }
 
-  // Compares an output that no call has shown: a copy, or written by a loop.
+  // Compares an output as the run has returned it: a copy, written by a loop, or shown by a call before.
   void JudgeOutput(size_t output, std::span<const int64_t> shape, std::span<const uint8_t> elements) {
     const graph::TensorId tensor = plan_.outputs[output];
     const std::string& name = plan_.tensors[tensor].name;
-    if (names_.contains(name)) return;
+    const Comparison error = CompareOutput(output, elements, bounds_[tensor]);
+    // One that a call has shown is judged already, but its copy at the end of the run may be wrong.
+    if (names_.contains(name) && error.wrong == 0) return;
     ValueDifference& added = Add(name, tensor, ShapeOf(tensor, shape));
-    added.error = CompareOutput(output, elements, bounds_[tensor]);
+    added.error = error;
     added.total_error = output_totals_[output];
     std::set<size_t> seen;
     for (const size_t writer : run_.tables.WritersOfOutput(name)) {

@@ -18,6 +18,7 @@ namespace hone::run {
 namespace {
 
 constexpr std::string_view kProgram = "program";
+constexpr uint64_t kKeptBytesMax = uint64_t{1} << 30;  // as of the outputs of a run (run.proto)
 constexpr std::string_view kInput = "input/", kOutput = "output/", kValue = "value/";
 
 Array ArrayOf(const DLTensor& tensor) {
@@ -84,10 +85,21 @@ std::vector<ArrayView> ArraysOf(const KeptRun& run) {
 
 absl::StatusOr<KeptRun> ReadKept(const NpzReader& reader) {
   KeptRun run;
+  bool has_program = false;
+  uint64_t left = kKeptBytesMax;  // compressed members may claim any size
+  const auto fits = [&](const NpyHeader& header) {
+    if (header.data_bytes > left) {
+      return absl::DataLossError(
+          fmt::format("{}: its arrays have more than {} bytes", reader.file_name(), kKeptBytesMax));
+    }
+    left -= header.data_bytes;
+    return absl::OkStatus();
+  };
   for (const std::string& name : reader.names()) {
-    HONE_ASSIGN_OR_RETURN(Array array, reader.Read(name, [](const NpyHeader&) { return absl::OkStatus(); }));
+    HONE_ASSIGN_OR_RETURN(Array array, reader.Read(name, fits));
     if (name == kProgram && array.data.size() == sizeof run.program) {
       std::memcpy(&run.program, array.data.data(), sizeof run.program);
+      has_program = true;
     } else if (name.starts_with(kInput)) {
       run.inputs.push_back({name.substr(kInput.size()), std::move(array)});
     } else if (name.starts_with(kOutput)) {
@@ -97,12 +109,14 @@ absl::StatusOr<KeptRun> ReadKept(const NpzReader& reader) {
           name.starts_with(kValue) ? ParsePlace(std::string_view(name).substr(kValue.size())) : std::nullopt;
       if (!place.has_value())
         return absl::DataLossError(
-            fmt::format("{}: it has an array '{}', which a kept run has not; if it is of a device, its agent is of an "
-                        "earlier version",
+            fmt::format("{}: array '{}' is not part of a run whose values were kept; update hone-agent on the device: "
+                        "versions before this one return only outputs",
                         reader.file_name(), name));
       run.tensors.push_back({place->first, place->second, std::move(array)});
     }
   }
+  if (!has_program)
+    return absl::DataLossError(fmt::format("{}: it does not say which program ran", reader.file_name()));
   std::ranges::sort(run.tensors, {}, [](const KeptTensor& kept) { return std::pair(kept.call, kept.tensor); });
   return run;
 }

@@ -165,8 +165,9 @@ Fault Executor::Show(uint32_t call, const Watch& watch) {
     if (data == nullptr) {
       copy.resize(sizes_->Bytes(tensor));
       HONE_RETURN_IF_FAULT(backend.ReadBytes(tensor, copy));
-      data = copy.empty() ? nullptr : copy.data();
+      data = copy.data();
     }
+    if (sizes_->Bytes(tensor) == 0) data = nullptr;
     watch(call, tensor, data);
   }
   return {};

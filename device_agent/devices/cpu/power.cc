@@ -35,8 +35,7 @@ std::optional<double> ReadBoardWatts(const std::string& root) {
   for (int number = 0; number < kChipsMax; ++number) {
     const std::string chip = fmt::format("{}sys/class/hwmon/hwmon{}", root, number);
     const std::string name = FirstLine(chip + "/name");
-    if (name.empty()) break;
-    if (!name.starts_with("ina")) continue;
+    if (!name.starts_with("ina")) continue;  // or no sensor has that number
     int channels = 0;
     std::optional<double> watts;
     for (int channel = 1; channel <= kChannelsMax; ++channel) {

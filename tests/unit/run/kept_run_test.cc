@@ -55,7 +55,7 @@ TEST(KeptRun, OtherArraysAreRefused) {
     const ArrayView array = {name, package::DType::kUInt8, {}, {&byte, 1}};
     const absl::StatusOr<KeptRun> read = WrittenAndRead({&array, 1});
     ASSERT_FALSE(read.ok()) << name;
-    EXPECT_THAT(std::string(read.status().message()), HasSubstr("its agent is of an earlier version"));
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr("update hone-agent on the device"));
   }
 }
 
