@@ -83,7 +83,8 @@ class Launcher {
   void Stop();
   void MakeGroup();
   SandboxLayer GroupLayer() const;
-  void ReadSensors();
+  Sensors ReadSensors();
+  void CountWatts(const Sensors& sensors);
   absl::StatusOr<RunResult> Exchange(const v1::Batch& batch, const std::vector<int>& files,
                                      const std::stop_token& stop);
 
@@ -94,6 +95,8 @@ class Launcher {
   v1::Sandbox sandbox_;
   Sensors sensors_;
   std::vector<TimedReading> readings_;  // of the visit under way or the last one, in order
+  double watts_sum_ = 0;                // of the board, over all readings while the visit runs
+  int watts_count_ = 0;
   // A pipe that holds a byte while the visit under way is to end. The launcher polls it. Only the agent writes and
   // empties it, so that a byte always concerns the newest visit.
   std::array<int, 2> cancel_{-1, -1};
