@@ -45,10 +45,13 @@ bool FileRights::HasRunWithOutputs(const FarmIdentity& client, const std::string
 
 std::string FileRights::OwnerOf(const std::optional<FarmIdentity>& caller) const {
   if (!caller.has_value()) return "";
-  if (caller->role != Role::kAgent) return UriOf(*caller);
+  if (caller->role != Role::kAgent && caller->role != Role::kTuner) return UriOf(*caller);
   std::set<std::string> submitters;
-  shell_->WithFarm([&](const Farm& farm, absl::Time) { submitters = farm.SubmittersOfOutputs(caller->name); });
-  // Devices of one agent may have runs of several submitters. Its files then count for the agent.
+  shell_->WithFarm([&](const Farm& farm, absl::Time) {
+    submitters =
+        caller->role == Role::kAgent ? farm.SubmittersOfOutputs(caller->name) : farm.SubmittersOfModels(caller->name);
+  });
+  // An agent or a tuner may work for several submitters at a time. Its files then count for itself.
   return submitters.size() == 1 ? UriOf({Role::kClient, *submitters.begin()}) : UriOf(*caller);
 }
 

@@ -29,8 +29,8 @@ class FileRights {
   // tuner the models of jobs that it holds. kPermissionDenied.
   absl::Status CheckFetch(const std::optional<FarmIdentity>& caller, const std::string& digest) const;
 
-  // The identity whose quota a file counts against that the caller offers: an agent's outputs count for the submitter
-  // of the run. "": no quota of one identity.
+  // The identity whose quota a file counts against that the caller offers: outputs that an agent brings count for the
+  // submitter of the run, packages that a tuner brings for the submitter of the job. "": no quota of one identity.
   std::string OwnerOf(const std::optional<FarmIdentity>& caller) const;
 
   // Whether the caller may submit a job with the files that it names. kFailedPrecondition: one is not in the store, or

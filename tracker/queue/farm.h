@@ -115,6 +115,8 @@ class Farm {
   bool TunerNeedsFile(const std::string& tuner, const std::string& digest) const;
   // Who submitted the runs that devices of the agent have leased and whose outputs are stored.
   std::set<std::string> SubmittersOfOutputs(const std::string& agent_id) const;
+  // Who submitted the jobs with a model that tuners of this name hold.
+  std::set<std::string> SubmittersOfModels(const std::string& tuner) const;
   // The agents that have reported the file as outputs of a run of this submitter.
   std::set<std::string> AgentsThatReported(const std::string& submitter, const std::string& digest) const;
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.

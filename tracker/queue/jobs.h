@@ -105,7 +105,8 @@ class JobQueue {
   // How the latency of a job's model developed since the tracker started; empty for an unknown job.
   std::vector<LatencyHistory::Point> LatenciesOf(const std::string& job_id) const;
   std::string TunerOf(const std::string& job_id) const;  // the name of the tuner that holds its lease (before the '/')
-  // The job without the texts and hints of its workloads, which only tuners need.
+  // The job without the texts and hints of its workloads and the files of its model, which only tuners need, and
+  // without the report of its last run.
   v1::Job WithoutWorkloadTexts(const std::string& job_id);
   std::vector<const v1::Job*> List(const v1::ListJobsRequest& request) const;  // newest first
   std::vector<v1::JobEvent> Events(const std::string& job_id, int64_t after) const;

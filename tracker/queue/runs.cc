@@ -285,6 +285,15 @@ std::set<std::string> Farm::SubmittersOfOutputs(const std::string& agent_id) con
   return submitters;
 }
 
+std::set<std::string> Farm::SubmittersOfModels(const std::string& tuner) const {
+  std::set<std::string> submitters;
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
+    const bool is_held = job->spec().has_model() && jobs_.TunerOf(job->id()) == tuner;
+    if (is_held && job->progress().search_ended()) submitters.insert(job->spec().submitted_by());
+  }
+  return submitters;
+}
+
 std::set<std::string> Farm::AgentsThatReported(const std::string& submitter, const std::string& digest) const {
   std::set<std::string> agents;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_SUCCEEDED)) {
