@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records: search among them, the winners of every key, and export.
 import { ApiError, ask, askLines } from '../api';
+import { titleOf } from '../candidate_view';
 import type { Best, BestPage, RecordRow, Records, RecordStats } from '../api_types';
 import { h } from '../dom';
 import { count, milliseconds, number, short, speedup, words } from '../format';
@@ -36,9 +37,9 @@ const kinds = [
 const rowColumns = (rows: RecordRow[]): Column<RecordRow>[] => [
   { name: 'Candidate', number: true, by: (r) => r.row, cell: (r) => link(addressOf.candidate(r.row), String(r.row)) },
   {
-    name: 'Operator',
-    by: (r) => r.workload.operator,
-    cell: (r) => link(addressOf.workload(r.workload.digest), r.workload.operator || short(r.workload.digest)),
+    name: 'Workload',
+    by: (r) => titleOf(r),
+    cell: (r) => link(addressOf.workload(r.workload.digest), titleOf(r)),
   },
   deviceColumn(
     rows,
@@ -54,13 +55,15 @@ const rowColumns = (rows: RecordRow[]): Column<RecordRow>[] => [
 
 const bestColumns = (best: Best[]): Column<Best>[] => [
   {
-    name: 'Operator',
-    by: (b) => b.operator,
-    cell: (b) =>
+    name: 'Workload',
+    by: (b) => b.title,
+    cell: (b) => [
       link(
         addressOf.workload(b.workload, { target: b.target, device: b.device, compiler: b.compiler }),
-        b.operator || short(b.workload),
+        b.title || short(b.workload),
       ),
+      b.nodes ? h('span', { class: 'note block', title: b.nodes }, short(b.nodes, 60)) : null,
+    ],
   },
   deviceColumn(
     best,
