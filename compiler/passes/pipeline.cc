@@ -53,16 +53,11 @@ ir::Stmt InOpenThreads(const ir::Stmt& s, const ir::Ranges& sizes) {
 }
 
 constexpr Pass<ir::Func> kPasses[] = {
-    {"simplify", RewriteBody<Simplify>},
-    {"peel", RewriteBody<Peel>},
-    {"simplify", RewriteBody<Simplify>},
-    {"flatten", RewriteBody<Flatten>},
-    {"simplify", RewriteBody<Simplify>},
-    {"peel_ends", RewriteBody<PeelEnds>},
-    {"vectorize", RewriteBody<Vectorize>},
-    {"unroll", RewriteBody<Unroll>},
-    {"simplify", RewriteBody<Simplify>},
-    {"hoist_divisions", RewriteBody<InOpenThreads<HoistDivisions>>},
+    {"simplify", RewriteBody<Simplify>},   {"peel", RewriteBody<Peel>},
+    {"simplify", RewriteBody<Simplify>},   {"flatten", RewriteBody<Flatten>},
+    {"simplify", RewriteBody<Simplify>},   {"peel_ends", RewriteBody<PeelEnds>},
+    {"vectorize", RewriteBody<Vectorize>}, {"unroll", RewriteBody<Unroll>},
+    {"simplify", RewriteBody<Simplify>},   {"hoist_divisions", RewriteBody<InOpenThreads<HoistDivisions>>},
 };
 
 // The values of open sizes, and of group.id and lane.id in the grid.

@@ -118,7 +118,7 @@ TEST_F(ConfirmationTest, AJobEndsWithARunOfTheWholeModel) {
   const auto json = nlohmann::json::parse(listed.output).at("jobs").at(0).at("confirmation");
   EXPECT_EQ(json.at("device"), "board/cpu");
   EXPECT_GT(json.at("before_ms").get<double>(), 0);
-  EXPECT_EQ(json.at("packages").size(), 2u);
+  EXPECT_TRUE(json.at("packages").empty());  // a list has no reports
 }
 
 TEST_F(ConfirmationTest, OpenSizesAreImportedAsTheCommandDid) {

@@ -63,13 +63,19 @@ absl::StatusOr<nlohmann::json> ParseBody(const Route& route, const HttpRequest& 
   if (type.substr(0, type.find(';')) != "application/json") {
     return absl::InvalidArgumentError("the request must have the header Content-Type: application/json");
   }
-  if (request.body.empty() || route.reads_body_itself) return nlohmann::json::object();
+  if (request.body.empty()) return nlohmann::json::object();
   if (IsNestedDeeper(request.body, kBodyDepthMax)) {
     return absl::InvalidArgumentError(fmt::format("the body is nested more than {} levels deep", kBodyDepthMax));
   }
+  constexpr char kNoObject[] = "the body is not a JSON object";
+  if (route.reads_body_itself) {
+    const size_t first = request.body.find_first_not_of(" \t\r\n");
+    if (first == std::string::npos || request.body[first] != '{') return absl::InvalidArgumentError(kNoObject);
+    return nlohmann::json::object();
+  }
   nlohmann::json body = nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   if (body.is_object()) return body;
-  return absl::InvalidArgumentError("the body is not a JSON object");
+  return absl::InvalidArgumentError(kNoObject);
 }
 
 absl::StatusOr<HttpResponse> AnswerRoute(const ApiContext& context, const Route& route, ApiCall& call) {

@@ -680,6 +680,7 @@ v1::Job JobQueue::WithoutWorkloadTexts(const std::string& job_id) {
     line.set_flops(workload.flops());
     line.set_title(workload.title());
     line.set_sizes(workload.sizes());
+    *line.mutable_nodes() = workload.nodes();
   }
   if (shown.spec().has_model()) shown.mutable_spec()->mutable_model()->clear_files();
   if (shown.progress().has_confirmation()) shown.mutable_progress()->mutable_confirmation()->clear_run();

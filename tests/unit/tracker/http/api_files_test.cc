@@ -91,6 +91,7 @@ TEST_F(ApiFilesTest, OffersThatMakeNoSenseAreRefused) {
 
 TEST_F(ApiFilesTest, ARunIsSubmittedAsJson) {
   const std::string digest = Sha256Hex("package");
+  EXPECT_EQ(Put("/api/v1/files/" + digest + "/contents", "package").status, 200);
   const Json package = {{"digest", digest}, {"bytes", 7}, {"name", "net.hone"}};
   const Json run = {{"packages", Json::array({package})}, {"seconds", 10}, {"profile", true}};
   Json body = {{"name", "net.hone"}, {"devices", Json::array({"rpi4"})}, {"run", run}};

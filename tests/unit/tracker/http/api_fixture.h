@@ -49,6 +49,15 @@ class ApiTest : public SiteTest {
     workload->set_trouble("no compiler");
     progress.set_latency_before_seconds(0.004);
     progress.set_latency_after_seconds(0.001);
+    v1::ModelConfirmation& confirmation = *progress.mutable_confirmation();
+    confirmation.set_device("board/cpu");
+    confirmation.set_before_seconds(0.0055);
+    confirmation.set_after_seconds(0.005);
+    confirmation.set_ratio(1.1);
+    confirmation.set_ratio_low(1.09);
+    confirmation.set_ratio_high(1.11);
+    confirmation.set_kernels_ratio(4);
+    *confirmation.mutable_run() = FullReport();
     const auto response = Await<v1::ReportProgressResponse>(
         [&](Done<v1::ReportProgressResponse> done) { shell_->ReportProgress(report, std::move(done)); });
     EXPECT_TRUE(response.ok()) << response.status();
