@@ -144,6 +144,9 @@ class ApiTest : public SiteTest {
       *package.mutable_outputs() = FileNamed("out.npz");
       package.add_passed_over("cuda: this machine has no such device");
     }
+    report.mutable_roofline()->set_flops_per_second(1e11);
+    v1::DeviceRoofline::Level& memory = *report.mutable_roofline()->add_levels();
+    memory.set_bytes_per_second(1e10);
     report.set_temperature_before_c(40);
     report.set_temperature_after_c(50);
     report.set_clock_before_mhz(1500);

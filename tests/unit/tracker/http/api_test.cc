@@ -241,7 +241,8 @@ TEST_F(ApiTest, AListEntryEqualsTheJobWithoutItsWorkloads) {
   const Json jobs = GetJson("/api/v1/jobs")["jobs"];
   ASSERT_THAT(jobs, SizeIs(2));
   for (const Json& line : jobs) {
-    const Json whole = GetJson("/api/v1/jobs/" + line["job"].get<std::string>());
+    Json whole = GetJson("/api/v1/jobs/" + line["job"].get<std::string>());
+    if (!whole["confirmation"].is_null()) whole["confirmation"]["packages"] = Json::array();  // lists have no reports
     for (const auto& [field, value] : line.items()) EXPECT_EQ(whole[field], value) << field;
   }
   const std::vector<v1::Job> lines = GetJobs(*shell_, {job_, full});
