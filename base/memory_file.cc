@@ -56,8 +56,8 @@ absl::StatusOr<Mapping> MapFile(int descriptor) { return MapAll(descriptor, PROT
 
 absl::StatusOr<MemoryFile> MemoryFile::Create(const char* name, int64_t bytes) {
   MemoryFile file(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (file.descriptor_ >= 0 && ftruncate(file.descriptor_, bytes) == 0 &&
-      fcntl(file.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0) {
+  if (file.descriptor() >= 0 && ftruncate(file.descriptor(), bytes) == 0 &&
+      fcntl(file.descriptor(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0) {
     return file;
   }
   return absl::ResourceExhaustedError(fmt::format("no memory for {} ({} bytes): {}", name, bytes, strerror(errno)));
@@ -65,35 +65,24 @@ absl::StatusOr<MemoryFile> MemoryFile::Create(const char* name, int64_t bytes) {
 
 absl::StatusOr<MemoryFile> MemoryFile::Holding(const char* name, std::string_view bytes) {
   HONE_ASSIGN_OR_RETURN(MemoryFile file, Create(name, static_cast<int64_t>(bytes.size())));
-  if (!WriteAll(file.descriptor_, bytes)) {
+  if (!WriteAll(file.descriptor(), bytes)) {
     return absl::ResourceExhaustedError(fmt::format("cannot store {}: {}", name, strerror(errno)));
   }
   HONE_RETURN_IF_ERROR(file.MakeReadOnly());
   return file;
 }
 
-MemoryFile::MemoryFile(MemoryFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-MemoryFile::~MemoryFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 absl::StatusOr<Mapping> MemoryFile::Map(Access access) const {
-  return access == Access::kReadAndWrite ? MapAll(descriptor_, PROT_READ | PROT_WRITE, MAP_SHARED)
-                                         : MapFile(descriptor_);
+  return access == Access::kReadAndWrite ? MapAll(descriptor(), PROT_READ | PROT_WRITE, MAP_SHARED)
+                                         : MapFile(descriptor());
 }
 
 absl::StatusOr<Mapping> MemoryFile::MapFirst(size_t bytes) const {
-  return hone::Map(descriptor_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED);
+  return hone::Map(descriptor(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED);
 }
 
 absl::Status MemoryFile::MakeReadOnly() const {
-  if (fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_WRITE) == 0) return absl::OkStatus();
+  if (fcntl(descriptor(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_WRITE) == 0) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("cannot seal a memory file: {}", strerror(errno)));
 }
 

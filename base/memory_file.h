@@ -8,11 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/open_file.h"
 
 namespace hone {
 
@@ -41,7 +41,7 @@ class Mapping {
 // or the file cannot be mapped, as a pipe.
 absl::StatusOr<Mapping> MapFile(int descriptor);
 
-class MemoryFile {
+class MemoryFile : public OpenedFile {
  public:
   enum class Access { kRead, kReadAndWrite };
 
@@ -49,14 +49,8 @@ class MemoryFile {
   static absl::StatusOr<MemoryFile> Create(const char* name, int64_t bytes);
   // A sealed, read-only copy of `bytes`. Errors as Create.
   static absl::StatusOr<MemoryFile> Holding(const char* name, std::string_view bytes);
-  MemoryFile() = default;
-  explicit MemoryFile(int descriptor) : descriptor_(descriptor) {}  // takes ownership
-  MemoryFile(MemoryFile&& other) noexcept;
-  MemoryFile& operator=(MemoryFile&& other) noexcept;
-  ~MemoryFile();
+  using OpenedFile::OpenedFile;
 
-  int descriptor() const { return descriptor_; }                                       // -1: no file
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }  // within this process
   // Maps the whole file, shared with every process that maps it. The mapping stays valid after the file is closed.
   // kResourceExhausted: no memory.
   absl::StatusOr<Mapping> Map(Access access) const;
@@ -64,9 +58,6 @@ class MemoryFile {
   absl::StatusOr<Mapping> MapFirst(size_t bytes) const;
   // Seals the contents for ever and for all processes. kUnavailable: the file is mapped for writing.
   absl::Status MakeReadOnly() const;
-
- private:
-  int descriptor_ = -1;
 };
 
 }  // namespace hone

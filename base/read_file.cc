@@ -6,6 +6,9 @@
 #include <fstream>
 #include <sstream>
 #include <utility>
+#include <vector>
+
+#include "base/digest.h"
 
 namespace hone {
 
@@ -17,6 +20,20 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
     return absl::NotFoundError(errno != 0 ? std::strerror(errno) : "it is empty");
   }
   return std::move(content).str();
+}
+
+absl::StatusOr<std::string> DigestOfFile(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> piece(size_t{1} << 20);
+  Sha256 sum;
+  bool empty = true;
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0) {
+    sum.Add({piece.data(), static_cast<size_t>(file.gcount())});
+    empty = false;
+  }
+  if (empty || file.bad()) return absl::NotFoundError(errno != 0 ? std::strerror(errno) : "it is empty");
+  return Hex(sum.Finish());
 }
 
 }  // namespace hone

@@ -281,6 +281,14 @@ double Roofline::LowerBoundSeconds(double flops, double bytes) const {
   return seconds;
 }
 
+Roofline RooflineWithCache(double flops_per_second, int64_t cache_bytes, double cache_bytes_per_second,
+                           double memory_bytes_per_second) {
+  Roofline roofline{.flops_per_second = flops_per_second, .levels = {}};
+  if (cache_bytes > 0) roofline.levels.push_back({static_cast<uint64_t>(cache_bytes), cache_bytes_per_second});
+  roofline.levels.push_back({UINT64_MAX, memory_bytes_per_second});
+  return roofline;
+}
+
 double MeasureReadBandwidth(ThreadPool& pool, std::span<const uint64_t> data) {
   double best = 0;
   for (const Yardstick& yardstick : Yardsticks()) best = std::max(best, MeasureReadBy(pool, yardstick, data));

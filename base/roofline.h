@@ -29,6 +29,10 @@ struct Roofline {
   double LowerBoundSeconds(double flops, double bytes) const;
 };
 
+// A roofline with one cache and the memory. cache_bytes: 0 = there is no cache.
+Roofline RooflineWithCache(double flops_per_second, int64_t cache_bytes, double cache_bytes_per_second,
+                           double memory_bytes_per_second);
+
 // Measures this machine with all threads of `pool`.
 Roofline MeasureRoofline(ThreadPool& pool);
 

@@ -22,7 +22,10 @@ namespace {
 
 absl::Status Bench(const TimedRunOptions& options, DeviceRunOptions& device) {
   if (device.given()) return MeasureOnDevices(options, device, /*profile=*/false);
-  HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
+  HONE_RETURN_IF_ERROR(CheckInputOptions(options));
+  ModelPackages models(options.ForModel(), device.tracker);
+  HONE_ASSIGN_OR_RETURN(const std::string path, models.ForThisMachine(options.package));
+  HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(path, options.threads, options.fallback));
   HONE_RETURN_IF_ERROR(SetInputs(package, options));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
                         run::TimeRuns(options.seconds, [&] { return package.Run(); }));

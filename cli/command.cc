@@ -12,6 +12,7 @@ int FinishCommand(const absl::Status& status) {
   PrintMessage(fmt::format("hone: {}\n", std::string(status.message())));
   if (status.GetPayload(kMissingMark).has_value()) return kRecordsMissing;
   if (status.GetPayload(kSlowerMark).has_value()) return kSlower;
+  if (status.GetPayload(kDifferentMark).has_value()) return kDifferent;
   return status.GetPayload(kUsageMark).has_value() ? kWrongUsage : kWorkFailed;
 }
 

@@ -18,8 +18,16 @@
 namespace hone::cli {
 
 // The exit codes of `hone` (docs/COMMANDS.md). kRecordsMissing: --require found that records are missing.
-// kSlower: `gate` found that a package is slower.
-enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2, kRecordsMissing = 3, kSlower = 4 };
+// kSlower: `gate` found that a package is slower. kDifferent: `diff` or `run --check` found that a package computes
+// something else than its model.
+enum ExitCode : int {
+  kSuccess = 0,
+  kWorkFailed = 1,
+  kWrongUsage = 2,
+  kRecordsMissing = 3,
+  kSlower = 4,
+  kDifferent = 5
+};
 
 // The error for a command line that parses but makes no sense, such as two options that exclude each other. Its exit
 // code is kWrongUsage. The mark is a payload, because other rooms return kInvalidArgument for bad files.
@@ -47,6 +55,15 @@ inline constexpr char kSlowerMark[] = "hone.cli/slower";
 inline absl::Status SlowerError(const std::string& message) {
   absl::Status status = absl::FailedPreconditionError(message);
   status.SetPayload(kSlowerMark, absl::Cord());
+  return status;
+}
+
+// The error for a package that differs from its model. Its exit code is kDifferent.
+inline constexpr char kDifferentMark[] = "hone.cli/different";
+
+inline absl::Status DifferentError(const std::string& message) {
+  absl::Status status = absl::FailedPreconditionError(message);
+  status.SetPayload(kDifferentMark, absl::Cord());
   return status;
 }
 

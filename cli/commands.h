@@ -26,7 +26,12 @@ void AddCheckCommand(CLI::App& app, absl::Status* result);
 // `hone run PACKAGE --input IN.npz --output OUT.npz [--threads N]`: runs a package once on arrays from a file.
 //
 // The arrays have the names of the model's inputs and outputs. Their types and shapes must match the model's exactly.
+// With --check MODEL.onnx it also compares the package with its model, as `hone diff` does.
 void AddRunCommand(CLI::App& app, absl::Status* result);
+
+// `hone diff MODEL.onnx PACKAGE [--input IN.npz | --shape NAME=SHAPE]`: compares a package with its unoptimized model,
+// value by value, and names the kernels that are wrong (deploy/diff/diff_model.h).
+void AddDiffCommand(CLI::App& app, absl::Status* result);
 
 // `hone bench PACKAGE [--threads N] [--seconds S] [--json]`: measures the time of one run of a package on random
 // inputs.
@@ -39,6 +44,10 @@ void AddBenchCommand(CLI::App& app, absl::Status* result);
 //
 // The times of all calls of a kernel are added up.
 void AddProfileCommand(CLI::App& app, absl::Status* result);
+
+// `hone compare PACKAGE|MODEL --device D... [--package P]...`: runs the packages on all these devices at once and
+// prints one table (cli/comparison.h). Fails if a device has not answered; the table then says why.
+void AddCompareCommand(CLI::App& app, absl::Status* result);
 
 // `hone gate PACKAGE --baseline PACKAGE [--device D] [--slower-than 3%] [--evidence FILE]`: runs both packages in turns
 // and tells whether the first is slower (base/paired_ratio.h). The exit code is then kSlower (cli/command.h).

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/farm_devices.h"
+#include "cli/model_compilation.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
@@ -43,16 +43,6 @@ struct CompileOptions {
   // Whether the user named records, and so expects that some are used.
   bool wants_records() const { return source.given() || !devices.empty(); }
 };
-
-// The sums over all programs of the package.
-package::ProgramSummary Sum(std::span<const package::ProgramSummary> programs) {
-  package::ProgramSummary sum;
-  for (const package::ProgramSummary& program : programs) {
-    sum.kernels += program.kernels;
-    sum.records_used += program.records_used;
-  }
-  return sum;
-}
 
 nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
   const package::ProgramSummary sum = Sum(summary.programs);
@@ -127,35 +117,14 @@ absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Com
   HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places,
                         SelectDevicePlaces(known, options.devices, options.model.threads));
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, farm.Open(records::OpenMode::kReadOnly));
-  std::vector<package::KernelOptions> targets;
-  for (const DevicePlace& place : places) {
-    targets.push_back({.target = place.target,
-                       .lookup = MakeScheduleLookup(source, Place{target::Print(place.target), place.fingerprint},
-                                                    options.others())});
-  }
-  return targets;
+  return RecordedTargets(places, source, options.others());
 }
 
 absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const CompileOptions& options) {
   if (!options.devices.empty()) return RecordedForDevices(options);
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> given, options.model.TargetLists());
   absl::StatusOr<std::shared_ptr<const records::Source>> opened = options.source.OpenIfAny();
   HONE_RETURN_IF_ERROR(options.source.MissingIfNoFile(opened.status(), options.require));
-  const std::shared_ptr<const records::Source> source = *std::move(opened);
-  std::vector<package::KernelOptions> targets;
-  for (const std::vector<target::Target>& list : given) {
-    std::vector<package::UnitOptions> units;
-    for (const target::Target& target : list) {
-      HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
-      units.push_back({target, source == nullptr ? nullptr : MakeScheduleLookup(source, place, options.others())});
-    }
-    package::KernelOptions& added = targets.emplace_back();
-    added.target = units.front().target;
-    added.lookup = std::move(units.front().lookup);
-    added.other_units.assign(std::move_iterator(units.begin() + 1), std::move_iterator(units.end()));
-    HONE_ASSIGN_OR_RETURN(added.placement, options.model.PlacementOn(list));
-  }
-  return targets;
+  return RecordedTargets(options.model, *opened, options.others());
 }
 
 absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions& options) {
@@ -198,26 +167,6 @@ absl::Status CheckOutputs(const CompileOptions& options) {
   return absl::OkStatus();
 }
 
-void ShowKernels(ProgressLine& line, std::vector<package::KernelOptions>& targets) {
-  for (size_t i = 0; i < targets.size(); ++i) {
-    const std::string which = targets.size() > 1 ? fmt::format("target {} of {}: ", i + 1, targets.size()) : "";
-    targets[i].progress = [&line, which](size_t done, size_t all) {
-      line.Show(fmt::format("{}{} of {} kernels are compiled", which, done, all),
-                static_cast<double>(done) / static_cast<double>(std::max<size_t>(all, 1)));
-    };
-  }
-}
-
-// The targets of the programs that use no record for some kernel, for an error.
-std::string TargetsWithoutRecords(std::span<const package::ProgramSummary> programs) {
-  std::vector<std::string> targets;
-  for (const package::ProgramSummary& program : programs) {
-    const bool is_new = std::ranges::find(targets, program.target) == targets.end();
-    if (program.records_used < program.kernels && is_new) targets.push_back(program.target);
-  }
-  return fmt::format("{}", fmt::join(targets, ", "));
-}
-
 // With --require: the error for kernels without a record. Without it: a warning if records were named and none is used.
 absl::Status CheckRecordsUsed(const CompileOptions& options, std::span<const package::ProgramSummary> programs) {
   const package::ProgramSummary sum = Sum(programs);
@@ -228,11 +177,9 @@ absl::Status CheckRecordsUsed(const CompileOptions& options, std::span<const pac
         "{} of the {} kernels of {} use no record for {}, and nothing was written; `hone tune` measures them",
         sum.kernels - sum.records_used, sum.kernels, model, TargetsWithoutRecords(programs)));
   }
-  if (!options.wants_records() || sum.records_used > 0 || sum.kernels == 0) return absl::OkStatus();
-  PrintMessage(fmt::format(
-      "warning: none of the records is for {} on {}: all {} kernels are untuned; `hone tune` measures them, "
-      "and --require makes this an error\n",
-      model, TargetsWithoutRecords(programs), sum.kernels));
+  if (options.wants_records()) {
+    WarnIfUntuned(model, programs, "`hone tune` measures them, and --require makes this an error");
+  }
   return absl::OkStatus();
 }
 

@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <utility>
 
 #include "cli/job_text.h"
+#include "cli/kernel_sums.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
 #include "tracker/job_json.h"
@@ -15,32 +14,17 @@
 namespace hone::cli {
 namespace {
 
-// The calls of one kernel together.
-struct KernelSum {
-  std::string symbol;
-  int calls = 0;
-  double seconds = 0;  // per run of the model
-  std::string nodes;   // of the ONNX file, of all calls
-};
-
 std::string KernelsToText(const v1::PackageReport& report) {
-  std::map<std::string, KernelSum> by_symbol;
-  double all = 0;
+  std::vector<KernelCall> calls;
   for (const v1::KernelTime& kernel : report.kernels()) {
-    KernelSum& sum = by_symbol[kernel.symbol()];
-    sum.symbol = kernel.symbol();
-    ++sum.calls;
-    sum.seconds += kernel.median_seconds();
-    for (const std::string& node : kernel.nodes()) sum.nodes += (sum.nodes.empty() ? "" : ", ") + node;
-    all += kernel.median_seconds();
+    calls.push_back({kernel.symbol(), {kernel.nodes().begin(), kernel.nodes().end()}, kernel.median_seconds()});
   }
-  std::vector<KernelSum> sums;
-  for (auto& [symbol, sum] : by_symbol) sums.push_back(std::move(sum));
-  std::ranges::stable_sort(sums, [](const KernelSum& a, const KernelSum& b) { return a.seconds > b.seconds; });
+  double all = 0;
+  const std::vector<KernelSum> sums = SumByKernel(calls, &all);
   std::string text = fmt::format("{:>10} {:>6} {:>6}  {}\n", "time", "share", "calls", "kernel");
   for (const KernelSum& sum : sums) {
     text += Row("{:>10} {:>5.1f}% {:>6}  {}{}", Latency(sum.seconds), all > 0 ? 100 * sum.seconds / all : 0, sum.calls,
-                sum.symbol, sum.nodes.empty() ? "" : ": " + sum.nodes);
+                sum.symbol, sum.nodes.empty() ? "" : ": " + NodesText(sum.nodes));
   }
   return text;
 }

@@ -3,93 +3,85 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/time.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "cli/device_reports.h"
 #include "cli/farm_devices.h"
-#include "cli/interrupts.h"
-#include "cli/job_client.h"
+#include "cli/file_sender.h"
 #include "cli/job_follower.h"
 #include "cli/job_text.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "cli/progress_line.h"
-#include "cli/quantity_text.h"
 #include "deploy/package/atomic_file.h"
 #include "files/transfer.h"
 
 namespace hone::cli {
-namespace {
-
-constexpr std::string_view kCancelling = "\nending the runs; press Ctrl-C again to leave them to the tracker\n";
-
-// Sends one file and shows how far it is.
-absl::StatusOr<v1::FileName> Send(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
-  ProgressLine line;
-  const std::string name = FileNameOf(path);
-  files::TransferOptions options;
-  options.progress = [&](const files::TransferProgress& progress) {
-    line.Show(fmt::format("sending {}: {} of {}", name, BytesText(static_cast<double>(progress.done)),
-                          BytesText(static_cast<double>(progress.total))));
-  };
-  return files::FileTransfer([&] { return channel; }, options).Upload(path);
+CLI::Option* DeviceRunOptions::AddDeviceTo(CLI::App* command, const std::string& text) {
+  return command
+      ->add_option("--device", devices, text + ": AGENT, AGENT/DEVICE, LABEL or NAME=VALUE; may be given again")
+      ->check(NotEmpty)
+      ->expected(1)
+      ->take_all();
 }
-
-// A job for each device, without the files.
-absl::StatusOr<std::vector<v1::JobSpec>> SpecsOf(const DeviceRunOptions& options, const std::vector<v1::Device>& known,
-                                                 const DeviceRun& run) {
-  std::vector<v1::JobSpec> specs;
-  const std::string group = options.devices.size() > 1 ? RandomId() : "";
-  for (const std::string& words : options.devices) {
-    HONE_RETURN_IF_ERROR(SelectDevices(known, words).status());
-    v1::JobSpec& spec = specs.emplace_back();
-    spec.set_request_id(RandomId());
-    spec.set_name(FileNameOf(run.packages.front()));
-    spec.set_group(group);
-    spec.add_devices(words);
-  }
-  return specs;
-}
-
-}  // namespace
 
 void DeviceRunOptions::AddTo(CLI::App* command) {
-  CLI::Option* device =
-      command
-          ->add_option("--device", devices,
-                       "run on this device of a farm: AGENT, AGENT/DEVICE, LABEL or NAME=VALUE; may be given again")
-          ->check(NotEmpty)
-          ->expected(1)
-          ->take_all();
+  CLI::Option* device = AddDeviceTo(command, "run on this device of a farm");
   tracker.AddTo(command, TrackerOptions::Need::kRequired);
   command->get_option("--tracker")->needs(device);
 }
 
-absl::StatusOr<std::vector<v1::Job>> RunOnDevices(DeviceRunOptions& options, DeviceRun run) {
-  const Interrupts interrupts;
+absl::StatusOr<std::vector<v1::Job>> SubmitRuns(const std::shared_ptr<grpc::Channel>& channel, JobClient& client,
+                                                const Interrupts& interrupts, const std::vector<PlannedRun>& runs,
+                                                const DeviceRun& run) {
+  const StopOnInterrupt stop(interrupts);
+  FileSender sender(channel, stop.token());
+  std::vector<v1::JobSpec> specs;
+  const std::string group = runs.size() > 1 ? RandomId() : "";
+  for (const PlannedRun& planned : runs) {
+    v1::JobSpec& spec = specs.emplace_back();
+    spec.set_request_id(RandomId());
+    spec.set_name(FileNameOf(planned.packages.front()));
+    spec.set_group(group);
+    spec.add_devices(planned.device);
+    *spec.mutable_run() = run.task;
+    for (const std::string& path : planned.packages) {
+      HONE_ASSIGN_OR_RETURN(*spec.mutable_run()->add_packages(), sender.Send(path));
+    }
+    if (run.inputs.empty()) continue;
+    HONE_ASSIGN_OR_RETURN(*spec.mutable_run()->mutable_inputs(), sender.Send(run.inputs));
+  }
+  const auto keeps_trying = [&](absl::Duration refused) {
+    return !interrupts.WasInterrupted() && refused < kSubmitRetryTimeMax;
+  };
+  return client.Submit(specs, keeps_trying);
+}
+
+absl::StatusOr<std::vector<v1::Job>> RunOnDevices(DeviceRunOptions& options, const DeviceRun& run) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
   HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.Devices());
   const std::vector<v1::Device> known(devices.devices().begin(), devices.devices().end());
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, SpecsOf(options, known, run));
-  for (const std::string& path : run.packages) {
-    HONE_ASSIGN_OR_RETURN(*run.task.add_packages(), Send(channel, path));
+  for (const std::string& words : options.devices) HONE_RETURN_IF_ERROR(SelectDevices(known, words).status());
+  ModelPackages models({.shapes = {run.task.shapes().begin(), run.task.shapes().end()},
+                        .threads = run.task.threads(),
+                        .fallback = run.task.allow_onnx_runtime()},
+                       options.tracker);
+  std::vector<PlannedRun> runs;
+  for (const std::string& words : options.devices) {
+    PlannedRun& planned = runs.emplace_back(words);
+    for (const std::string& path : run.packages) {
+      HONE_ASSIGN_OR_RETURN(planned.packages.emplace_back(), models.ForDevices(path, known, words));
+    }
   }
-  if (!run.inputs.empty()) {
-    HONE_ASSIGN_OR_RETURN(*run.task.mutable_inputs(), Send(channel, run.inputs));
-  }
-  for (v1::JobSpec& spec : specs) *spec.mutable_run() = run.task;
-  const auto keeps_trying = [&](absl::Duration refused) {
-    return !interrupts.WasInterrupted() && refused < kSubmitRetryTimeMax;
-  };
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, keeps_trying));
-  const auto stop = [&] { return interrupts.WasInterrupted() ? kCancelling : std::string_view(); };
+  const Interrupts interrupts;  // from here on, because Ctrl-C ends a compilation at once
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, SubmitRuns(channel, client, interrupts, runs, run));
+  const auto stop = [&] { return interrupts.WasInterrupted() ? kCancellingRuns : std::string_view(); };
   HONE_RETURN_IF_ERROR(JobFollower(client, interrupts, options.tracker.address, nullptr).Follow(jobs, stop));
   HONE_RETURN_IF_ERROR(FirstJobFailure(jobs));
   return jobs;
@@ -111,6 +103,20 @@ absl::Status MeasureOnDevices(const TimedRunOptions& options, DeviceRunOptions& 
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
                         RunOnDevices(device, {{options.package}, options.input, std::move(task)}));
   return options.json ? PrintJson(RunsToJson(jobs)) : PrintText(RunsToText(jobs));
+}
+
+absl::StatusOr<run::KeptRun> KeepOnDevice(DeviceRunOptions& options, DeviceRun run, std::string* device) {
+  if (options.devices.size() > 1) return UsageError("--device: the values come from one device; give one --device");
+  run.task.set_keep_outputs(true);
+  run.task.set_keep_values(true);
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, RunOnDevices(options, run));
+  const v1::JobProgress& progress = jobs.front().progress();
+  *device = progress.run_device();
+  HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  const std::string path = folder / "values.npz";
+  HONE_RETURN_IF_ERROR(FetchFile(options, progress.run().packages(0).outputs(), path));
+  HONE_ASSIGN_OR_RETURN(const run::NpzReader reader, run::NpzReader::Open(path));
+  return run::ReadKept(reader);
 }
 
 absl::Status FetchFile(DeviceRunOptions& options, const v1::FileName& file, const std::string& path) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -14,12 +15,14 @@
 #include "cli/job_client.h"
 #include "cli/job_text.h"
 #include "cli/job_view.h"
+#include "cli/model_source.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/submission.h"
 #include "cli/tracker_command.h"
 #include "cli/tracker_options.h"
 #include "hone/v1/admin.grpc.pb.h"
+#include "proto/convert.h"
 #include "tracker/queue/matches.h"
 #include "transport/transport.h"
 
@@ -43,7 +46,8 @@ absl::Status Submit(FarmOptions& options) {
   if (!options.search.HasEnd()) {
     return UsageError("the job has no budget; give --trials N, --time 10m or --until 07:00");
   }
-  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  JobClient client(channel, options.tracker.address);
   std::vector<v1::Device> known;
   if (NeedsKnownDevices(options.model, options.search)) {
     HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.Devices());
@@ -52,6 +56,7 @@ absl::Status Submit(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
   HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
   for (v1::JobSpec& spec : specs) spec.set_notify_url(options.notify);
+  HONE_RETURN_IF_ERROR(SendModels(channel, specs, {}));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
                         client.Submit(specs, [](absl::Duration refused) { return refused < kSubmitRetryTimeMax; }));
   if (jobs.size() == 1) {
@@ -231,6 +236,24 @@ absl::Status Devices(FarmOptions& options) {
   return options.json ? PrintJson({{"devices", document}, {"trouble", response.trouble()}}) : PrintText(text);
 }
 
+absl::Status Tuners(FarmOptions& options) {
+  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  HONE_ASSIGN_OR_RETURN(const v1::ListTunersResponse response, client.Tuners());
+  nlohmann::ordered_json document = nlohmann::ordered_json::array();
+  std::string text = fmt::format("{:<24} {:<8} {:<24} {}\n", "tuner", "state", "last heard of", "jobs");
+  for (const v1::Tuner& tuner : response.tuners()) {
+    const std::string state = !tuner.online() ? "offline" : tuner.job_ids().empty() ? "idle" : "tuning";
+    const std::string heard = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", FromProto(tuner.last_seen()), absl::UTCTimeZone());
+    document.push_back(
+        {{"tuner", tuner.tuner_id()}, {"state", state}, {"last_seen", heard}, {"jobs", tuner.job_ids()}});
+    text += Row("{:<24} {:<8} {:<24} {}", tuner.tuner_id(), state, heard, fmt::join(tuner.job_ids(), ", "));
+  }
+  if (response.tuners().empty()) {
+    PrintMessage("no tuner called this tracker in the last day; jobs wait until one is started: hone-tuner\n");
+  }
+  return options.json ? PrintJson({{"tuners", document}}) : PrintText(text);
+}
+
 absl::Status Drain(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
@@ -302,6 +325,9 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
 
   options = fresh();
   AddTrackerCommand(app, "devices", "list the devices of a tracker", options, Devices, result);
+
+  options = fresh();
+  AddTrackerCommand(app, "tuners", "list the tuners of a tracker and the jobs that they hold", options, Tuners, result);
 
   options = fresh();
   CLI::App* drain = AddTrackerCommand(app, "drain", "give an agent no new work; its running batch is finished", options,

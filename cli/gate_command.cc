@@ -10,7 +10,6 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
-#include "base/digest.h"
 #include "base/paired_ratio.h"
 #include "base/read_file.h"
 #include "base/status.h"
@@ -18,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/device_run.h"
 #include "cli/gate_evidence.h"
+#include "cli/model_packages.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/timed_run_options.h"
@@ -44,15 +44,21 @@ struct GateOptions {
 };
 
 absl::StatusOr<GateSide> SideOf(const std::string& path) {
-  const absl::StatusOr<std::string> bytes = ReadWholeFile(path);
-  if (!bytes.ok()) return Annotate(bytes.status(), "cannot read " + path);
-  return GateSide{FileNameOf(path), Sha256Hex(*bytes), {}};
+  absl::StatusOr<std::string> digest = DigestOfFile(path);
+  if (!digest.ok()) return Annotate(digest.status(), "cannot read " + path);
+  return GateSide{FileNameOf(path), *std::move(digest), {}};
 }
 
 // Runs both packages in turns on this machine.
 absl::Status MeasureHere(const GateOptions& options, GateResult& result) {
+  HONE_RETURN_IF_ERROR(CheckInputOptions(options.runs));
+  ModelPackages models(options.runs.ForModel(), options.device.tracker);
+  HONE_ASSIGN_OR_RETURN(const std::string baseline, models.ForThisMachine(options.baseline));
+  HONE_ASSIGN_OR_RETURN(const std::string measured, models.ForThisMachine(options.runs.package));
+  HONE_ASSIGN_OR_RETURN(result.baseline, SideOf(baseline));
+  HONE_ASSIGN_OR_RETURN(result.package, SideOf(measured));
   std::vector<run::LoadedPackage> packages;
-  for (const std::string& path : {options.baseline, options.runs.package}) {
+  for (const std::string& path : {baseline, measured}) {
     HONE_ASSIGN_OR_RETURN(run::LoadedPackage package, LoadPackage(path, options.runs.threads, options.runs.fallback));
     HONE_RETURN_IF_ERROR(SetInputs(package, options.runs));
     packages.push_back(std::move(package));
@@ -74,12 +80,13 @@ absl::Status MeasureThere(GateOptions& options, GateResult& result) {
   const v1::JobProgress& progress = jobs.front().progress();
   result.device = progress.run_device();
   result.target = progress.run().packages(1).target();
-  const auto times = [&](int side) {
-    const auto& seconds = progress.run().packages(side).seconds();
-    return std::vector<double>(seconds.begin(), seconds.end());
+  const auto side = [&](int index) {
+    const v1::FileName& file = jobs.front().spec().run().packages(index);
+    const auto& seconds = progress.run().packages(index).seconds();
+    return GateSide{file.name(), file.digest(), {seconds.begin(), seconds.end()}};
   };
-  result.baseline.seconds = times(0);
-  result.package.seconds = times(1);
+  result.baseline = side(0);
+  result.package = side(1);
   return absl::OkStatus();
 }
 
@@ -118,8 +125,6 @@ absl::Status Gate(GateOptions& options) {
   GateResult result;
   result.slower_than = options.slower_than / 100;
   result.time = absl::Now();
-  HONE_ASSIGN_OR_RETURN(result.package, SideOf(options.runs.package));
-  HONE_ASSIGN_OR_RETURN(result.baseline, SideOf(options.baseline));
   HONE_RETURN_IF_ERROR(options.device.given() ? MeasureThere(options, result) : MeasureHere(options, result));
   const std::optional<PairedRatio> ratio = ComparePaired(result.baseline.seconds, result.package.seconds);
   if (!ratio.has_value()) {
@@ -204,7 +209,7 @@ void AddGateCommand(CLI::App& app, absl::Status* result) {
   options->runs.AddTo(command);
   options->device.AddTo(command);
   command->get_option("PACKAGE")->required(false);
-  command->add_option("--baseline", options->baseline, "the package to compare with; both run in turns")
+  command->add_option("--baseline", options->baseline, "the package or model to compare with; both run in turns")
       ->check(NotEmpty);
   CLI::Option* limit =
       command

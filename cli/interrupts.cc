@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/interrupts.h"
 
+#include <atomic>
+
+#include "absl/time/clock.h"
+
 namespace hone::cli {
 namespace {
 
 // 0: no signal; 1: one Ctrl-C has arrived; 2: the command must end at once. It is global because a signal handler can
 // set only a global variable.
-volatile sig_atomic_t urgency = 0;
+std::atomic<int> urgency = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler must not wait for a lock");
+
+constexpr absl::Duration kPollPeriod = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -26,5 +33,11 @@ Interrupts::~Interrupts() {
 bool Interrupts::WasInterrupted() const { return urgency > 0; }
 
 bool Interrupts::MustEndAtOnce() const { return urgency > 1; }
+
+StopOnInterrupt::StopOnInterrupt(const Interrupts& interrupts)
+    : poller_([this, &interrupts](const std::stop_token& end) {
+        while (!end.stop_requested() && !interrupts.WasInterrupted()) absl::SleepFor(kPollPeriod);
+        if (interrupts.WasInterrupted()) stop_.request_stop();
+      }) {}
 
 }  // namespace hone::cli

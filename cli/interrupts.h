@@ -3,11 +3,14 @@
 //
 // While an object of this class lives, the two signals are only recorded and do not end the process. The command polls
 // for them. Programs that the command starts get the default handling. At most one object at a time may exist, and only
-// the main thread may use it.
+// the main thread may make and destroy it. Its questions may be asked on any thread.
 #ifndef HONE_CLI_INTERRUPTS_H_
 #define HONE_CLI_INTERRUPTS_H_
 
 #include <signal.h>
+
+#include <stop_token>
+#include <thread>
 
 namespace hone::cli {
 
@@ -25,6 +28,19 @@ class Interrupts {
 
  private:
   struct sigaction old_int_ = {}, old_term_ = {};
+};
+
+// A stop that is requested soon after the first signal, for calls that block for long.
+class StopOnInterrupt {
+ public:
+  // `interrupts` must outlive this object.
+  explicit StopOnInterrupt(const Interrupts& interrupts);
+
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  std::stop_source stop_;
+  std::jthread poller_;  // the last member: it ends before `stop_`
 };
 
 }  // namespace hone::cli

@@ -136,6 +136,15 @@ absl::StatusOr<v1::ListDevicesResponse> JobClient::Devices() {
   return response;
 }
 
+absl::StatusOr<v1::ListTunersResponse> JobClient::Tuners() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
+  v1::ListTunersResponse response;
+  const grpc::Status status = admin_->ListTuners(&context, v1::ListTunersRequest(), &response);
+  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
+  return response;
+}
+
 absl::StatusOr<std::vector<v1::Job>> JobClient::List(const v1::ListJobsRequest& request) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));

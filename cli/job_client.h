@@ -42,6 +42,7 @@ class JobClient {
   // answer is no error here.
   absl::Status CancelAll(std::vector<std::string>& job_ids);
   absl::StatusOr<v1::ListDevicesResponse> Devices();
+  absl::StatusOr<v1::ListTunersResponse> Tuners();
   absl::StatusOr<std::vector<v1::Job>> List(const v1::ListJobsRequest& request);
   // The jobs of the group `id`, or the one job `id`. Usage error: `id` is empty.
   absl::StatusOr<std::vector<v1::Job>> FindJobs(const std::string& id);

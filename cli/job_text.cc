@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "base/quantile.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
+#include "tracker/end_reason.h"
 #include "tracker/enum_name.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/matches.h"
@@ -69,6 +71,24 @@ std::string RunToText(const v1::Job& job) {
   return text;
 }
 
+// The measured gain of the whole model, or why there is none, and the sums of kernel times, each on a line.
+std::string LatencyToText(const v1::Job& job) {
+  const v1::JobProgress& p = job.progress();
+  const v1::ModelConfirmation& whole = p.confirmation();
+  std::string text = p.has_confirmation() ? MeasuredGain(whole) + "\n" : "";
+  if (!p.has_latency_before_seconds() || !p.has_latency_after_seconds()) return text;
+  text += fmt::format("kernels together: {} untuned, {} tuned ({:.2f}x{})\n", Latency(p.latency_before_seconds()),
+                      Latency(p.latency_after_seconds()), p.latency_before_seconds() / p.latency_after_seconds(),
+                      whole.ratio() > 0 ? "" : "; a sum, not measured as a whole");
+  if (tracker::KernelsDisagree(whole)) {
+    text += fmt::format(
+        "the sum of the kernels disagrees with the whole model by {:.0f}%: {:.2f}x is what the kernels gained alone, "
+        "{:.2f}x is what the model gained\n",
+        100 * std::abs(whole.kernels_ratio() / whole.ratio() - 1), whole.kernels_ratio(), whole.ratio());
+  }
+  return text;
+}
+
 std::string JobToText(const v1::Job& job) {
   if (job.spec().has_run()) {
     return fmt::format("{}: {}{}\n", TitleOf(job.spec()), StateName(job.state()),
@@ -79,16 +99,13 @@ std::string JobToText(const v1::Job& job) {
   std::string text =
       fmt::format("{}: {}, {} trials in {} ({:.1f}/s), {}\n", TitleOf(job.spec()), StateName(job.state()), p.trials(),
                   Clock(p.seconds()), p.trials_per_second(), Failures(p));
-  if (p.has_latency_before_seconds() && p.has_latency_after_seconds()) {
-    text += fmt::format("kernels together: {} untuned, {} tuned ({:.2f}x)\n", Latency(p.latency_before_seconds()),
-                        Latency(p.latency_after_seconds()), p.latency_before_seconds() / p.latency_after_seconds());
-  }
+  text += LatencyToText(job);
+  if (job.state() == v1::JOB_STATE_SUCCEEDED) text += tracker::EndReason(job) + "\n";
   text += SpentToText(p) + FailuresToText(job);
   if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
     text +=
-        "no trial was made: the records already have as many trials as this budget allows or as are useful, or the "
-        "time was too short for one. hone records best shows the known results, hone records why what they were "
-        "compared with (for a farm, both with --tracker)\n";
+        "hone records best shows the known results, hone records why what they were compared with (for a farm, both "
+        "with --tracker)\n";
   }
   if (!job.error().empty()) text += job.error() + "\n";
   return text;
@@ -114,6 +131,15 @@ std::string Failures(const v1::JobProgress& progress) {
   const double share =
       progress.trials() > 0 ? 100.0 * static_cast<double>(total) / static_cast<double>(progress.trials()) : 0;
   return fmt::format("{:.0f}% failed ({})", share, kinds);
+}
+
+std::string MeasuredGain(const v1::ModelConfirmation& confirmation) {
+  if (confirmation.ratio() <= 0) return "the whole model was not measured: " + OneLine(confirmation.problem());
+  const std::string spread = confirmation.ratio_low() > 0 ? fmt::format(" ({:.2f} to {:.2f})", confirmation.ratio_low(),
+                                                                        confirmation.ratio_high())
+                                                          : " (too few runs for a spread)";
+  return fmt::format("{:.2f}x{} measured on {}: {} -> {}", confirmation.ratio(), spread, OneLine(confirmation.device()),
+                     Latency(confirmation.before_seconds()), Latency(confirmation.after_seconds()));
 }
 
 bool HasEnded(v1::JobState state) {
@@ -216,6 +242,7 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
           {"spent", tracker::SpentToJson(p.spent())},
           {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
           {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
+          {"confirmation", tracker::ConfirmationToJson(job)},
           {"workloads", workloads}};
 }
 
@@ -236,9 +263,10 @@ std::string JobsTable(const std::vector<v1::Job>& jobs) {
   std::string text = fmt::format("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}\n", "job", "group", "state", "priority",
                                  "trials", "by", "model");
   for (const v1::Job& job : jobs) {
-    text += Row("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}{}{}", job.id(),
+    text += Row("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}{}{}{}", job.id(),
                 job.spec().group().empty() ? "-" : job.spec().group(), StateName(job.state()), job.spec().priority(),
                 job.progress().trials(), job.spec().submitted_by(), TitleOf(job.spec()),
+                job.progress().confirmation().ratio() > 0 ? ", " + MeasuredGain(job.progress().confirmation()) : "",
                 job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for(),
                 job.error().empty() ? "" : ": " + job.error());
   }

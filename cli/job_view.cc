@@ -17,18 +17,23 @@
 #include "cli/progress_line.h"
 #include "cli/quantity_text.h"
 #include "proto/convert.h"
+#include "tracker/job_json.h"
 
 namespace hone::cli {
 namespace {
 
 std::string Times(double before, double after) { return after > 0 ? fmt::format("{:.2f}x", before / after) : "-"; }
 
-std::string Best(const v1::JobProgress& progress) {
+// The gain. Until the whole model was measured, it is a sum of kernels, each as it looked in its own visits.
+std::string Best(const v1::Job& job) {
+  const v1::JobProgress& progress = job.progress();
+  if (progress.confirmation().ratio() > 0) return MeasuredGain(progress.confirmation()) + "; ";
   if (!progress.has_latency_after_seconds()) return "";
+  const std::string what = HasEnded(job.state()) ? "kernels together" : "provisional";
   const double after = progress.latency_after_seconds();
-  if (!progress.has_latency_before_seconds()) return fmt::format("best {}, ", Latency(after));
+  if (!progress.has_latency_before_seconds()) return fmt::format("{}: best {}, ", what, Latency(after));
   const double before = progress.latency_before_seconds();
-  return fmt::format("best {}, untuned {}, {}; ", Latency(after), Latency(before), Times(before, after));
+  return fmt::format("{}: best {}, untuned {}, {}; ", what, Latency(after), Latency(before), Times(before, after));
 }
 
 std::string Trials(const v1::Job& job) {
@@ -38,7 +43,7 @@ std::string Trials(const v1::Job& job) {
 }
 
 std::string Left(const v1::Job& job, absl::Time now) {
-  const std::optional<absl::Duration> left = TimeLeft(job, now);
+  const std::optional<absl::Duration> left = tracker::TimeLeft(job, now);
   return left.has_value() ? fmt::format(", {} left", Clock(absl::ToDoubleSeconds(*left))) : "";
 }
 
@@ -105,7 +110,7 @@ std::vector<std::string> Head(const v1::WatchJobResponse& heard, absl::Time now)
   }
   std::vector<std::string> lines = {fmt::format("{}  {}: {}, {}{}", job.id(), TitleOf(job.spec()),
                                                 StateName(job.state()), Clock(progress.seconds()), Left(job, now)),
-                                    fmt::format("  {}{}, {}", Best(progress), Trials(job), Failures(progress))};
+                                    fmt::format("  {}{}, {}", Best(job), Trials(job), Failures(progress))};
   if (const std::string doing = Doing(heard); !HasEnded(job.state()) && !doing.empty()) lines.push_back("  " + doing);
   return lines;
 }
@@ -130,26 +135,11 @@ Screen ScreenOf(int terminal) {
 
 }  // namespace
 
-std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
-  if (HasEnded(job.state())) return std::nullopt;
-  const v1::JobProgress& progress = job.progress();
-  std::optional<absl::Duration> left;
-  const auto at_most = [&left](absl::Duration other) { left = left.has_value() ? std::min(*left, other) : other; };
-  if (job.spec().has_time_budget()) {
-    at_most(hone::FromProto(job.spec().time_budget()) - absl::Seconds(progress.seconds()));
-  }
-  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
-    at_most(absl::Seconds(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second()));
-  }
-  if (job.spec().has_until()) at_most(absl::FromUnixSeconds(job.spec().until().seconds()) - now);
-  return left.has_value() ? std::optional(std::max(*left, absl::ZeroDuration())) : std::nullopt;
-}
-
 std::string Line(const v1::WatchJobResponse& heard, absl::Time now) {
   const v1::Job& job = heard.job();
   const std::string doing = Doing(heard);
   if (job.spec().has_run()) return doing.empty() ? StateName(job.state()) : doing;
-  return fmt::format("{}{}{}, {}{}", Best(job.progress()), Trials(job), Left(job, now), Failures(job.progress()),
+  return fmt::format("{}{}{}, {}{}", Best(job), Trials(job), Left(job, now), Failures(job.progress()),
                      doing.empty() ? "" : ", " + doing);
 }
 
@@ -157,7 +147,7 @@ nlohmann::ordered_json ProgressOf(const v1::WatchJobResponse& heard, absl::Time 
   using Json = nlohmann::ordered_json;
   const v1::Job& job = heard.job();
   const v1::JobProgress& progress = job.progress();
-  const std::optional<absl::Duration> left = TimeLeft(job, now);
+  const std::optional<absl::Duration> left = tracker::TimeLeft(job, now);
   const double seconds_left = left.has_value() ? absl::ToDoubleSeconds(*left) : 0;
   const double all = progress.seconds() + seconds_left;
   Json share = nullptr;

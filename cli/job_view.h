@@ -30,10 +30,6 @@ struct Screen {
   size_t columns = 80, rows = 24;
 };
 
-// The longest time that a job can still run: the smallest of the rest of its time budget, the rest of its trials at the
-// current rate, and the time until its --until. Nullopt if the job has ended or has no such limit.
-std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now);
-
 // One line about a running job, for output that cannot be redrawn.
 std::string Line(const v1::WatchJobResponse& heard, absl::Time now);
 

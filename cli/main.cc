@@ -58,8 +58,10 @@ int main(int argc, char** argv) {
   hone::cli::AddCompileCommand(app, &result);
   hone::cli::AddCheckCommand(app, &result);
   hone::cli::AddRunCommand(app, &result);
+  hone::cli::AddDiffCommand(app, &result);
   hone::cli::AddBenchCommand(app, &result);
   hone::cli::AddProfileCommand(app, &result);
+  hone::cli::AddCompareCommand(app, &result);
   hone::cli::AddGateCommand(app, &result);
   hone::cli::AddRecordsCommand(app, &result);
   hone::cli::AddFarmCommands(app, &result);

@@ -12,7 +12,6 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
-#include "base/read_file.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
@@ -21,8 +20,7 @@
 #include "cli/shape_text.h"
 #include "compiler/graph/check_onnx.h"
 #include "compiler/graph/custom_operators.h"
-#include "deploy/run/npy.h"
-#include "deploy/runtime/dtype.h"
+#include "deploy/package/npy_constant.h"
 #include "fmt/ranges.h"
 
 namespace hone::cli {
@@ -30,15 +28,8 @@ namespace {
 
 bool IsFile(const std::string& bound) { return bound.ends_with(".npy"); }
 
-absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
-  const absl::StatusOr<std::string> file = ReadWholeFile(path);
-  if (!file.ok()) return Annotate(file.status(), "cannot read an array from " + path);
-  const absl::StatusOr<run::Array> array =
-      run::ParseNpy({reinterpret_cast<const uint8_t*>(file->data()), file->size()});
-  if (!array.ok()) return Annotate(array.status(), path);
-  const auto* bytes = reinterpret_cast<const std::byte*>(array->data.data());
-  return graph::Constant{{array->dtype, array->shape},
-                         std::make_shared<const std::vector<std::byte>>(bytes, bytes + array->data.size())};
+absl::StatusOr<NamedText> SplitBinding(const std::string& text) {
+  return SplitName("--bind", text, "name=1,2,3 or name=FILE.npy");
 }
 
 }  // namespace
@@ -58,6 +49,13 @@ void ModelOptions::AddOptionalTo(CLI::App* command, Count target_count) {
   AddTargetTo(command, target_count);
 }
 
+void ModelOptions::AddMeaningTo(CLI::App* command) {
+  // A list would also take the words of further positional options.
+  const auto set = [this](const std::string& path) { models = {path}; };
+  command->add_option_function<std::string>("MODEL", set, "the model, an ONNX file")->required();
+  AddBindingsTo(command);
+}
+
 void ModelOptions::AddInputsTo(CLI::App* command) {
   command
       ->add_option(
@@ -66,6 +64,12 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
           "be repeated, also for one input")
       ->expected(1)
       ->take_all();
+  AddBindingsTo(command);
+  command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
+      ->check(IntegerInRange(kThreadsMax, 1));
+}
+
+void ModelOptions::AddBindingsTo(CLI::App* command) {
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
       ->expected(1)
       ->take_all();
@@ -86,8 +90,6 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
                    "the most steps of a loop whose number of steps the model does not state, if memory depends on it "
                    "(default: 1024)")
       ->check(IntegerInRange(uint64_t{1} << 30, 1));
-  command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
-      ->check(IntegerInRange(kThreadsMax, 1));
 }
 
 void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {
@@ -120,11 +122,17 @@ void ModelOptions::AddReproducersTo(CLI::App* command) {
 
 std::vector<std::string> ModelOptions::Files() const {
   std::vector<std::string> files = models;
-  for (const std::string& text : bindings) {
-    const std::string value = text.substr(text.rfind('=') + 1);
-    if (IsFile(value)) files.push_back(value);
-  }
+  for (const auto& [input, file] : BoundFiles()) files.push_back(file);
   files.insert(files.end(), operators.begin(), operators.end());
+  return files;
+}
+
+std::map<std::string, std::string> ModelOptions::BoundFiles() const {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : bindings) {
+    const absl::StatusOr<NamedText> binding = SplitBinding(text);
+    if (binding.ok() && IsFile(binding->value)) files[binding->name] = binding->value;
+  }
   return files;
 }
 
@@ -178,12 +186,12 @@ absl::StatusOr<graph::ImportOptions> ModelOptions::ImportWithoutShapes() const {
     options.operators = std::make_shared<const graph::CustomOperators>(std::move(defined));
   }
   for (const std::string& text : bindings) {
-    HONE_ASSIGN_OR_RETURN(const NamedText binding, SplitName("--bind", text, "name=1,2,3 or name=FILE.npy"));
+    HONE_ASSIGN_OR_RETURN(const NamedText binding, SplitBinding(text));
     if (options.bound_inputs.contains(binding.name) || options.bound_texts.contains(binding.name)) {
       return UsageError(fmt::format("--bind names '{}' twice", binding.name));
     }
     if (IsFile(binding.value)) {
-      HONE_ASSIGN_OR_RETURN(options.bound_inputs[binding.name], ReadConstant(binding.value));
+      HONE_ASSIGN_OR_RETURN(options.bound_inputs[binding.name], package::ReadNpyConstant(binding.value));
     } else {
       options.bound_texts[binding.name] = binding.value;
     }

@@ -4,6 +4,7 @@
 #ifndef HONE_CLI_MODEL_OPTIONS_H_
 #define HONE_CLI_MODEL_OPTIONS_H_
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ struct ModelOptions {
   void AddTo(CLI::App* command, Count models, Count targets);
   // As AddTo, for a command that also works without a model: the model is the option --model.
   void AddOptionalTo(CLI::App* command, Count targets);
+  // Adds the model and what it means, without its shapes and targets: for commands that also have a package of it.
+  void AddMeaningTo(CLI::App* command);
   void AddTargetTo(CLI::App* command, Count targets);
   // Adds --place, for commands whose --target may join several targets (TargetLists).
   void AddPlaceTo(CLI::App* command);
@@ -46,6 +49,8 @@ struct ModelOptions {
 
   // The paths of all input files: the models and the files of --bind and --operators.
   std::vector<std::string> Files() const;
+  // The .npy files of --bind, by input. A text without a name is left out: Imports refuses it.
+  std::map<std::string, std::string> BoundFiles() const;
   // The import options; reads the files of --bind and --operators. Warnings are printed, each once. Usage errors name
   // the wrong option; one is that an input has several shapes.
   absl::StatusOr<graph::ImportOptions> Import() const;
@@ -65,6 +70,7 @@ struct ModelOptions {
 
  private:
   void AddInputsTo(CLI::App* command);
+  void AddBindingsTo(CLI::App* command);
   absl::StatusOr<graph::ImportOptions> ImportWithoutShapes() const;
 };
 

@@ -68,6 +68,21 @@ void AddPoints(const std::vector<SizePoint>& points, std::vector<SizePoint>& all
   }
 }
 
+// The limits that a job has (WorkloadSpec.nodes).
+constexpr size_t kNodesMax = 16, kNodeBytesMax = 256;
+
+// Adds the names of the file's nodes that the workload computes, up to kNodesMax.
+void AddNodes(const graph::Plan& plan, int workload, std::vector<std::string>& nodes) {
+  for (const graph::PlanCall& call : plan.calls) {
+    if (call.foreign >= 0 || call.workload != workload) continue;
+    for (const graph::Origin& origin : call.origins) {
+      const bool known = std::ranges::find(nodes, origin.name) != nodes.end();
+      const bool fits = nodes.size() < kNodesMax && origin.name.size() <= kNodeBytesMax;
+      if (origin.computes && fits && !known) nodes.push_back(origin.name);
+    }
+  }
+}
+
 // Adds the workloads that the plan calls and for which takes(index) holds. Calls and points of a workload that is there
 // are added.
 template <typename Takes>
@@ -87,6 +102,7 @@ void AddCalled(const MeasuredPlan& measured, const Takes& takes, std::vector<Mod
       added = result.end() - 1;
     }
     added->calls += calls[i];
+    AddNodes(plan, static_cast<int>(i), added->nodes);
     AddPoints(measured.PointsOfWorkload(static_cast<int>(i)), added->points);
     added->flops = FlopsAt(workload, added->points);
   }

@@ -14,11 +14,12 @@
 namespace hone::cli {
 
 struct ModelWorkload {
-  std::string text, digest;            // canonical text and its digest
-  std::string op, title;               // name of the anchor operator; title for users: the name with the extents
-  int64_t calls = 0;                   // calls of its kernel in one run of the model
-  std::vector<SizePoint> points = {};  // where candidates are measured; empty: it has no open sizes
-  double flops = 0;                    // floating-point operations of one call, at all points together
+  std::string text, digest;             // canonical text and its digest
+  std::string op, title;                // name of the anchor operator; title for users: the name with the extents
+  int64_t calls = 0;                    // calls of its kernel in one run of the model
+  std::vector<SizePoint> points = {};   // where candidates are measured; empty: it has no open sizes
+  std::vector<std::string> nodes = {};  // of the model's file that it computes, by name; the first 16
+  double flops = 0;                     // floating-point operations of one call, at all points together
 };
 
 // The distinct workloads that the model calls, in the order of the plan. path: one of model.models. Dimensions that the

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/device_run.h"
+#include "cli/kernel_sums.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
 #include "cli/timed_run_options.h"
@@ -34,25 +35,22 @@ using run::RuntimeError;
 
 // The sums over all calls of one kernel.
 struct KernelProfile {
+  KernelSum sum;
   KernelMetadata kernel;
-  int calls = 0;
-  std::vector<ModelNode> nodes;        // of the model's file: those that its calls compute, in the order of the calls
-  double seconds = 0;                  // per run of the model
   const Roofline* roofline = nullptr;  // of the unit that runs it; owned by Profile
 
   // The operations and bytes of a kernel with open sizes are not known.
   bool IsCounted() const { return kernel.bytes > 0; }
-  double Gflops() const { return seconds > 0 ? kernel.flops * calls / seconds * 1e-9 : 0; }
+  double Gflops() const { return sum.seconds > 0 ? kernel.flops * sum.calls / sum.seconds * 1e-9 : 0; }
   double RooflineShare() const {
-    return seconds > 0 ? roofline->LowerBoundSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
+    return sum.seconds > 0 ? roofline->LowerBoundSeconds(kernel.flops, kernel.bytes) * sum.calls / sum.seconds : 0;
   }
 };
 
-// One call of a kernel.
+// One call of a kernel, with the operators of its nodes.
 struct CallProfile {
-  std::string symbol;
-  std::vector<ModelNode> nodes;
-  double seconds = 0;  // per run of the model
+  KernelCall call;
+  std::vector<std::string> operators;
 };
 
 // The sums over all borders from one unit to another.
@@ -158,32 +156,38 @@ absl::Status AddBorders(const LoadedPackage& package, const std::vector<double>&
 
 void AddKernels(const LoadedPackage& package, const package::ProgramMetadata& program,
                 const std::vector<double>& seconds, Profile& profile) {
-  std::map<std::string, KernelProfile> by_symbol;
-  for (const KernelMetadata& kernel : program.kernels) by_symbol[kernel.symbol].kernel = kernel;
+  std::vector<KernelCall> calls;
+  std::map<std::string, UnitProfile*> units;  // that run a kernel, by its symbol
   for (size_t i = 0; i < seconds.size(); ++i) {
-    const std::string symbol = hone_call_symbol(package.model(), i);
+    CallProfile& added = profile.calls.emplace_back();
+    added.call = {.symbol = hone_call_symbol(package.model(), i), .seconds = seconds[i]};
+    for (const ModelNode& node : package.NodesOf(i)) {
+      added.call.nodes.push_back(node.name);
+      added.operators.push_back(node.op);
+    }
     UnitProfile& unit = **std::ranges::find(profile.units, hone_call_target(package.model(), i),
                                             [](const auto& known) { return known->target; });
-    KernelProfile& kernel = by_symbol[symbol];
-    kernel.kernel.symbol = symbol;
+    unit.seconds += seconds[i];
+    units[added.call.symbol] = &unit;
+    calls.push_back(added.call);
+  }
+  for (KernelSum& sum : SumByKernel(calls, &profile.seconds)) {
+    KernelProfile& kernel = profile.kernels.emplace_back();
+    const auto stated = std::ranges::find(program.kernels, sum.symbol, &KernelMetadata::symbol);
+    if (stated != program.kernels.end()) kernel.kernel = *stated;
+    const UnitProfile& unit = *units.at(sum.symbol);
+    kernel.kernel.symbol = sum.symbol;
     kernel.kernel.target = unit.target;
     kernel.roofline = &unit.roofline;
-    ++kernel.calls;
-    kernel.seconds += seconds[i];
-    profile.calls.push_back({symbol, package.NodesOf(i), seconds[i]});
-    for (const ModelNode& node : profile.calls.back().nodes) kernel.nodes.push_back(node);
-    unit.seconds += seconds[i];
-    profile.seconds += seconds[i];
+    kernel.sum = std::move(sum);
   }
-  for (auto& [symbol, kernel] : by_symbol) {
-    if (kernel.calls > 0) profile.kernels.push_back(std::move(kernel));
-  }
-  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
-                   [](const KernelProfile& a, const KernelProfile& b) { return a.seconds > b.seconds; });
 }
 
-absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadPackage(options.package, options.threads, options.fallback));
+absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options, const TrackerOptions& tracker) {
+  HONE_RETURN_IF_ERROR(CheckInputOptions(options));
+  ModelPackages models(options.ForModel(), tracker);
+  HONE_ASSIGN_OR_RETURN(const std::string path, models.ForThisMachine(options.package));
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadPackage(path, options.threads, options.fallback));
   Profile profile;
   HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, package.Metadata());
   const package::ProgramMetadata program = package.RunningProgram(metadata);
@@ -200,7 +204,7 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
 }
 
 double ShareOf(const KernelProfile& kernel, const Profile& profile) {
-  return profile.seconds > 0 ? kernel.seconds / profile.seconds : 0;
+  return profile.seconds > 0 ? kernel.sum.seconds / profile.seconds : 0;
 }
 
 // The levels as JSON, the nearest first. The size of memory, the last level, is null.
@@ -238,17 +242,13 @@ ordered_json BordersToJson(const Profile& profile) {
   return borders;
 }
 
-ordered_json NamesOf(const std::vector<ModelNode>& nodes) {
-  ordered_json names = ordered_json::array();
-  for (const ModelNode& node : nodes) names.push_back(node.name);
-  return names;
-}
-
 ordered_json CallsToJson(const Profile& profile) {
   ordered_json calls = ordered_json::array();
-  for (const CallProfile& call : profile.calls) {
+  for (const auto& [call, operators] : profile.calls) {
     ordered_json nodes = ordered_json::array();
-    for (const ModelNode& node : call.nodes) nodes.push_back({{"name", node.name}, {"operator", node.op}});
+    for (size_t i = 0; i < call.nodes.size(); ++i) {
+      nodes.push_back({{"name", call.nodes[i]}, {"operator", operators[i]}});
+    }
     calls.push_back({{"symbol", call.symbol}, {"time_ms", 1e3 * call.seconds}, {"nodes", std::move(nodes)}});
   }
   return calls;
@@ -260,9 +260,9 @@ ordered_json ProfileToJson(const Profile& profile) {
     kernels.push_back({{"symbol", kernel.kernel.symbol},
                        {"operator", kernel.kernel.operator_name},
                        {"workload", kernel.kernel.workload_digest},
-                       {"calls", kernel.calls},
-                       {"nodes", NamesOf(kernel.nodes)},
-                       {"time_ms", 1e3 * kernel.seconds},
+                       {"calls", kernel.sum.calls},
+                       {"nodes", kernel.sum.nodes},
+                       {"time_ms", 1e3 * kernel.sum.seconds},
                        {"share", ShareOf(kernel, profile)},
                        {"gflops", kernel.IsCounted() ? ordered_json(kernel.Gflops()) : ordered_json()},
                        {"roofline_share", kernel.IsCounted() ? ordered_json(kernel.RooflineShare()) : ordered_json()},
@@ -294,16 +294,9 @@ std::string Indented(std::string_view text) {
   return result;
 }
 
-// The nodes as "Conv_0, Relu_1"; "-" if there are none.
-std::string NodesText(const std::vector<ModelNode>& nodes) {
-  std::string text;
-  for (const ModelNode& node : nodes) text.append(text.empty() ? "" : ", ").append(OneLine(node.name));
-  return text.empty() ? "-" : text;
-}
-
 std::string CallsToText(const Profile& profile) {
   std::string text = fmt::format("\n{:>10} {:>6}  {}\n", "time", "share", "call: nodes of the model");
-  for (const CallProfile& call : profile.calls) {
+  for (const auto& [call, operators] : profile.calls) {
     const double share = profile.seconds > 0 ? call.seconds / profile.seconds : 0;
     text += Row("{:>10} {:>5.1f}%  {}: {}", Latency(call.seconds), 100 * share, OneLine(call.symbol),
                 NodesText(call.nodes));
@@ -327,8 +320,8 @@ std::string ProfileToText(const Profile& profile) {
     const std::string rate = kernel.IsCounted()
                                  ? fmt::format("{:>9.1f} {:>8.1f}%", kernel.Gflops(), 100 * kernel.RooflineShare())
                                  : fmt::format("{:>9} {:>9}", "-", "-");
-    text += Row("{:>10} {:>5.1f}% {:>6} {}  {} {}", Latency(kernel.seconds), 100 * ShareOf(kernel, profile),
-                kernel.calls, rate, kernel.kernel.operator_name, kernel.kernel.symbol);
+    text += Row("{:>10} {:>5.1f}% {:>6} {}  {} {}", Latency(kernel.sum.seconds), 100 * ShareOf(kernel, profile),
+                kernel.sum.calls, rate, kernel.kernel.operator_name, kernel.kernel.symbol);
   }
   if (!profile.borders.empty()) {
     text += fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "time", "copies", "bytes", "border");
@@ -347,7 +340,7 @@ std::string ProfileToText(const Profile& profile) {
 
 absl::Status RunProfile(const TimedRunOptions& options, DeviceRunOptions& device) {
   if (device.given()) return MeasureOnDevices(options, device, /*profile=*/true);
-  HONE_ASSIGN_OR_RETURN(const Profile profile, MeasureProfile(options));
+  HONE_ASSIGN_OR_RETURN(const Profile profile, MeasureProfile(options, device.tracker));
   return options.json ? PrintJson(ProfileToJson(profile)) : PrintText(ProfileToText(profile));
 }
 

@@ -127,7 +127,7 @@ class RowPrinter {
   static std::string TextLine(const StoredRecord& stored) {
     const Record& record = stored.record;
     return cli::Row("{}  {:.12}  {}  {}  {}", stored.row, record.key.workload_digest, Utc(record.measured_at),
-                    record.operator_label, OutcomeText(record));
+                    OneLine(TitleOf(record)), OutcomeText(record));
   }
   static bool InCsv(const records::Column& column) { return column.name != "text"; }
   static std::vector<std::string> CsvNames() {
@@ -248,13 +248,18 @@ ordered_json BestFields(const BestRecord& best) {
           {"records", best.records},
           {"measured_at", Utc(record.measured_at)},
           {"measurement", record.measurement_id},
-          {"sizes", record.sizes}};
+          {"sizes", record.sizes},
+          {"title", TitleOf(record)},
+          {"model", record.model},
+          {"nodes", record.nodes}};
 }
 
 std::string BestText(const BestRecord& best) {
   const Record& record = best.stored.record;
-  return fmt::format("{:.12}  {}\n    {}  {}  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
-                     record.key.workload_digest, OneLine(record.operator_label), Latency(best.median_seconds),
+  const std::string nodes =
+      record.nodes.empty() ? "" : fmt::format("    {} of {}\n", OneLine(record.nodes), OneLine(record.model));
+  return fmt::format("{:.12}  {}\n{}    {}  {}  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
+                     record.key.workload_digest, OneLine(TitleOf(record)), nodes, Latency(best.median_seconds),
                      RateText(best), best.records, ComparisonOf(best), Utc(record.measured_at),
                      OneLine(record.key.target), OneLine(record.key.device_fingerprint),
                      OneLine(record.key.compiler_version), record.schedule.empty() ? "(unscheduled)" : record.schedule);

@@ -20,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/farm_devices.h"
 #include "cli/hint_files.h"
+#include "cli/model_source.h"
 #include "cli/model_workloads.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
@@ -83,6 +84,7 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
     added->set_op(workload.op);
     added->set_title(workload.title);
     added->set_flops(workload.flops);
+    added->mutable_nodes()->Assign(workload.nodes.begin(), workload.nodes.end());
     added->set_sizes(PrintSizePoints(workload.points));
     all += workload.digest;
   }
@@ -127,6 +129,17 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobSpecsOf(const ModelOptions& model, c
     if (!workloads[i].empty() || is_last_chance) specs.push_back(MakeJobSpec(workloads[i], path, search, unit));
   }
   return specs;
+}
+
+// Adds what the tuner needs to compile the whole model. If that cannot be sent, a message says why.
+void AddModelSource(const ModelOptions& model, const std::string& path, v1::JobSpec& spec) {
+  absl::StatusOr<v1::ModelSource> source = SourceOf(model, path);
+  if (source.ok()) {
+    *spec.mutable_model() = *std::move(source);
+  } else {
+    PrintMessage(
+        fmt::format("the whole model will not be measured: {}: {}\n", path, std::string(source.status().message())));
+  }
 }
 
 // Leaves out the texts "NAME=..." for inputs that the model lacks and another model has. A name that no model has
@@ -215,6 +228,8 @@ void SearchOptions::AddTo(CLI::App* command) {
           "log of AutoTVM or Ansor, or tuning records of MetaSchedule; its tile sizes are tried first; may be repeated")
       ->expected(1)
       ->take_all();
+  command->add_flag("--no-confirm{false}", confirm,
+                    "do not send the model and do not run it as a whole at the end; the figures are sums of kernels");
 }
 
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
@@ -248,6 +263,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model,
       for (v1::JobSpec& spec : *of_part) {
         spec.MergeFrom(end);
         if (!search.hints.empty()) HONE_RETURN_IF_ERROR(AddHints(hints, spec));
+        if (search.confirm && part.other_units.empty()) AddModelSource(by_model[i], model.models[i], spec);
         specs.push_back(std::move(spec));
       }
     }

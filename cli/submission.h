@@ -29,6 +29,7 @@ struct SearchOptions {
   std::vector<std::string> devices;  // names and labels of devices (tracker/queue/matches.h); empty = any device
   std::vector<std::string> at;       // shapes at which kernels with open sizes are measured (size_points.h)
   std::vector<std::string> hints;    // paths of logs of other tuners
+  bool confirm = true;               // the jobs end with a run of the whole model
   bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }
   void AddTo(CLI::App* command);
 };
@@ -53,7 +54,8 @@ inline bool NeedsKnownDevices(const ModelOptions& model, const SearchOptions& se
 
 // The jobs for all models and parts. Each job has every distinct workload of its model, the number of its calls, and
 // the hints that fit it. A part that several targets share gives a job for each of them that computes a workload. Two
-// or more jobs form a group. Wrong values of --time and --until are reported before a model is read.
+// or more jobs form a group. Wrong values of --time and --until are reported before a model is read. The files of the
+// jobs' models are yet to be sent (SendModels). A model that several targets share is not run as a whole.
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts);
 

@@ -14,44 +14,48 @@
 namespace hone::cli {
 
 void TimedRunOptions::AddTo(CLI::App* command) {
-  command->add_option("PACKAGE", package, "package file, made by hone compile")->required();
-  command
-      ->add_option(
-          "--threads", threads,
-          "number of threads; 0: one for each core of the fastest kind, or for each CPU that control groups allow")
-      ->check(IntegerInRange(HONE_MAX_THREADS));
+  AddInputsTo(command, "package file, made by hone compile; or a model, MODEL.onnx, which is compiled first");
   command->add_option("--seconds", seconds, "how long to measure, in seconds or as 10m, 1h30m")
       ->transform(CLI::Validator(DurationAsSeconds, "", "duration"))
       ->check(CLI::Range(0.0, 1e6))
       ->check(NoNan)
       ->capture_default_str();
+  AddFallbackTo(command, fallback, kAllowFallbackText);
+}
+
+void TimedRunOptions::AddInputsTo(CLI::App* command, const std::string& package_text) {
+  command->add_option("PACKAGE", package, package_text)->required();
   command
       ->add_option(
-          "--shape", shapes,
-          "the shape of an input with open dimensions, as name=1,128; may be given again; the largest by default")
+          "--threads", threads,
+          "number of threads; 0: one for each core of the fastest kind, or for each CPU that control groups allow")
+      ->check(IntegerInRange(HONE_MAX_THREADS));
+  command
+      ->add_option("--shape", shapes,
+                   "the shape of an input with open dimensions, as name=1,128; may be given again; the largest by "
+                   "default. A model "
+                   "is compiled for it")
       ->expected(1)
       ->take_all();
   command->add_option("--input", input, "the inputs by name, a .npz file as for hone run; random ones by default")
       ->check(NotEmpty);
-  AddFallbackTo(command, fallback, kAllowFallbackText);
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 
 absl::Status CheckInputOptions(const TimedRunOptions& options) {
-  if (options.input.empty() || options.shapes.empty()) return absl::OkStatus();
-  return UsageError("--shape and --input: the arrays of the file have shapes");
+  if (!options.input.empty() && !options.shapes.empty()) {
+    return UsageError("--shape and --input: the arrays of the file have shapes");
+  }
+  const absl::Status shapes = run::ParseNamedShapes(options.shapes).status();
+  return shapes.ok() ? shapes : UsageError("--shape " + std::string(shapes.message()));
 }
 
 absl::Status SetInputs(run::LoadedPackage& package, const TimedRunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckInputOptions(options));
   if (!options.input.empty()) return run::SetGivenInputs(package, options.input);
-  const auto usage_error = [](const absl::Status& status) {
-    return UsageError("--shape " + std::string(status.message()));
-  };
-  const absl::StatusOr<std::vector<run::NamedShape>> shapes = run::ParseNamedShapes(options.shapes);
-  if (!shapes.ok()) return usage_error(shapes.status());
-  const absl::Status resized = package.Resize(*shapes);
-  if (absl::IsNotFound(resized)) return usage_error(resized);
+  HONE_ASSIGN_OR_RETURN(const std::vector<run::NamedShape> shapes, run::ParseNamedShapes(options.shapes));
+  const absl::Status resized = package.Resize(shapes);
+  if (absl::IsNotFound(resized)) return UsageError("--shape " + std::string(resized.message()));
   HONE_RETURN_IF_ERROR(resized);
   return package.FillInputs(run::kRandomInputsSeed);
 }

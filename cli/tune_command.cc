@@ -21,6 +21,7 @@
 #include "cli/job_follower.h"
 #include "cli/job_text.h"
 #include "cli/local_farm.h"
+#include "cli/model_source.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/submission.h"
@@ -88,6 +89,7 @@ v1::JobSpec ConfirmationOf(const v1::JobSpec& searched, const v1::Job& ended) {
   v1::JobSpec spec = searched;
   spec.set_request_id(RandomId());
   spec.set_trials(1);
+  spec.clear_model();  // the user waits
   spec.clear_time_budget();
   spec.mutable_until()->Clear();
   // The end of the search is by the tracker's clock, so the end of the confirmation is as well.
@@ -118,7 +120,8 @@ absl::Status Confirm(JobClient& client, JobFollower& follower, const Interrupts&
   std::vector<v1::JobSpec> confirmations;
   std::vector<v1::Job*> searched;
   for (size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].state() != v1::JOB_STATE_CANCELLED || jobs[i].progress().trials() == 0) continue;
+    const v1::JobProgress& progress = jobs[i].progress();
+    if (jobs[i].state() != v1::JOB_STATE_CANCELLED || progress.trials() == 0 || progress.search_ended()) continue;
     confirmations.push_back(ConfirmationOf(specs[i], jobs[i]));
     searched.push_back(&jobs[i]);
   }
@@ -154,10 +157,11 @@ absl::Status Tune(TuneOptions options) {
   inputs.insert(inputs.end(), options.search.hints.begin(), options.search.hints.end());
   HONE_RETURN_IF_ERROR(CheckNotAnInput(options.records, inputs));
   if (!options.search.HasEnd()) options.search.time = "10m";
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, Specs(options));
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, Specs(options));
   const Interrupts interrupts;
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs, interrupts));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  HONE_RETURN_IF_ERROR(SendModels(channel, specs, StopOnInterrupt(interrupts).token()));
   JobClient client(channel, options.tracker.address);
   // A farm whose disk is full waits without limit. A command gives up, because a user waits for it.
   const absl::Duration longest = farm.has_value() ? kOutageTimeMax : kSubmitRetryTimeMax;

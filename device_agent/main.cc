@@ -91,10 +91,11 @@ v1::SelfTest PendingTest() {
 // Runs the self-test under the host lock, so that nothing is timed or compiled on this host meanwhile. Returns `last`
 // if another program holds the lock, because waiting would keep the agent silent and deaf to signals. Also returns
 // `last` if another process uses the device exclusively, which may be a child that waits for a visit; if there was no
-// test before, that use is reported.
-v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest& last) {
+// test before, that use is reported. *roofline is replaced if one was measured.
+v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest& last, Roofline* roofline) {
   const auto test = [&] {
-    const SelfTestResult result = device.SelfTest(threads);
+    SelfTestResult result = device.SelfTest(threads);
+    if (!result.roofline.levels.empty()) *roofline = std::move(result.roofline);
     return result.busy && !last.pending() ? last : ToProto(result);
   };
   absl::StatusOr<HostLock> lock = HostLock::Open();
@@ -151,7 +152,8 @@ class DeviceWithLauncher {
       HONE_ASSIGN_OR_RETURN(const Label label, ParseLabel(text));
       (*state.mutable_labels())[label.name] = label.value;
     }
-    *state.mutable_self_test() = CheckedAlone(*device, state.threads(), PendingTest());
+    Roofline roofline;
+    *state.mutable_self_test() = CheckedAlone(*device, state.threads(), PendingTest(), &roofline);
     if (state.self_test().pending()) {
       spdlog::warn("the self-test of {} waits: {}", device->id(), state.self_test().reason());
     }
@@ -161,6 +163,7 @@ class DeviceWithLauncher {
     HONE_RETURN_IF_ERROR(own->CheckSandbox(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
     own->place_ = fingerprint.place;
+    own->roofline_ = std::move(roofline);
     return own;
   }
 
@@ -203,6 +206,7 @@ class DeviceWithLauncher {
                    .sensors = [this] { return device_->ReadSensors(); },
                    .reads_sensors_in_visits = device_->ReadsSensorsInVisits(),
                    .peak_gflops = [this] { return peak_.gflops(); },
+                   .roofline = [this] { return roofline_; },
                    .groups = &groups}) {}
   // Starts the launcher and checks that its sandbox reaches the required level.
   absl::Status CheckSandbox(SandboxLevel required) {
@@ -213,7 +217,7 @@ class DeviceWithLauncher {
         "--require-sandbox {}: {} lacks {}; docs/SANDBOX.md says what to do", Name(required), device_->id(), missing));
   }
   v1::SelfTest CheckAgain() {
-    *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), state_.self_test());
+    *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), state_.self_test(), &roofline_);
     peak_.Add(state_.self_test().peak_gflops());
     return state_.self_test();
   }
@@ -224,6 +228,7 @@ class DeviceWithLauncher {
   v1::DeviceState state_;
   std::string place_;  // of its fingerprint
   MeasuredPeak peak_;
+  Roofline roofline_;  // of the last self-test that measured one
   std::optional<v1::Batch> golden_;
   Throttling throttling_;
   Launcher launcher_;  // ends before its folder goes

@@ -11,7 +11,7 @@
 namespace hone::files {
 namespace {
 
-constexpr std::string_view kHead = "hone-chunks 1\nowner ", kSum = "sum ";
+constexpr std::string_view kHead = "hone-chunks 1\nowner ", kHolder = "holder ", kSum = "sum ";
 
 // The line before the next end of line, which is removed from `text` too. nullopt: there is no end of line.
 std::optional<std::string_view> TakeLine(std::string_view& text) {
@@ -39,7 +39,8 @@ std::optional<ChunkName> ParseChunk(std::string_view line) {
 
 std::string ToText(const ChunkList& list) {
   std::string text(kHead);
-  text += OneLine(list.owner) + "\n";
+  text += OneLine(list.of.owner) + "\n";
+  for (const std::string& holder : list.of.holders) text += fmt::format("{}{}\n", kHolder, OneLine(holder));
   for (const ChunkName& chunk : list.chunks) text += fmt::format("{} {}\n", Hex(chunk.digest), chunk.bytes);
   return text + fmt::format("{}{}\n", kSum, Sha256Hex(text));
 }
@@ -52,9 +53,13 @@ std::optional<ChunkList> ParseChunkList(std::string_view text) {
   ChunkList list;
   const auto owner = TakeLine(text);
   if (!owner.has_value()) return std::nullopt;
-  list.owner = *owner;
+  list.of.owner = *owner;
   while (!text.empty()) {
     const auto line = TakeLine(text);
+    if (line.has_value() && line->starts_with(kHolder) && list.chunks.empty()) {
+      list.of.holders.emplace(line->substr(kHolder.size()));
+      continue;
+    }
     const auto chunk = line.has_value() ? ParseChunk(*line) : std::nullopt;
     if (!chunk.has_value()) return std::nullopt;
     list.chunks.push_back(*chunk);

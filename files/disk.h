@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "files/open_file.h"
+#include "base/open_file.h"
 
 namespace hone::files {
 

@@ -31,15 +31,18 @@ absl::Status SyncFile(const std::filesystem::path& path) {
 
 }  // namespace
 
-absl::StatusOr<FileStore::OfferResult> FileStore::Offer(const FileDescription& file, const std::string& owner) {
+absl::StatusOr<FileStore::OfferResult> FileStore::Offer(const FileDescription& file, const std::string& owner,
+                                                        const std::string& holder) {
   HONE_RETURN_IF_ERROR(CheckDescription(file));
+  HONE_ASSIGN_OR_RETURN(std::optional<OfferResult> proof, AskForProof(file, holder));
+  if (proof.has_value()) return *std::move(proof);
   for (int attempt = 0; attempt < kOffersMax; ++attempt) {
-    HONE_ASSIGN_OR_RETURN(const std::shared_ptr<PartialFile> partial, Begin(file, owner));
+    HONE_ASSIGN_OR_RETURN(const std::shared_ptr<PartialFile> partial, Begin(file, owner, holder));
     if (partial == nullptr) return OfferResult();
     const std::lock_guard lock(partial->mutex);
     if (partial->state() == PartialFile::State::kComplete) return OfferResult();
     if (partial->state() == PartialFile::State::kGone) continue;
-    HONE_RETURN_IF_ERROR(Prepare(*partial));
+    HONE_RETURN_IF_ERROR(Prepare(*partial, holder));
     if (!partial->HasAll()) return OfferResult{partial->MissingIndices()};
     HONE_RETURN_IF_ERROR(Finish(*partial));
     return OfferResult{{}, true};
@@ -48,41 +51,115 @@ absl::StatusOr<FileStore::OfferResult> FileStore::Offer(const FileDescription& f
       fmt::format("file {} was offered by several callers, each with other chunks; offer it again", file.digest));
 }
 
-absl::StatusOr<std::shared_ptr<PartialFile>> FileStore::Begin(const FileDescription& file, const std::string& owner) {
+// A file of one chunk has the digest of that chunk, so its list of chunks is no secret. The digests of several chunks
+// are: only a caller that has the file, or may describe it, knows them.
+absl::StatusOr<std::optional<FileStore::OfferResult>> FileStore::AskForProof(const FileDescription& file,
+                                                                             const std::string& holder) {
+  bool is_cut_alike = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto complete = complete_.find(file.digest);
+    if (complete == complete_.end() || holder.empty() || complete->second.of.holders.contains(holder)) {
+      return std::optional<OfferResult>();
+    }
+    if (file.chunks.size() == 1) return std::optional(OfferResult{{0}});
+    is_cut_alike = complete->second.file == file;
+  }
+  if (!is_cut_alike) HONE_RETURN_IF_ERROR(CheckCut(file));
+  AddHolder(file.digest, holder);
+  return std::optional<OfferResult>();
+}
+
+// Compares the chunks of a list that another program has cut with the complete file.
+absl::Status FileStore::CheckCut(const FileDescription& file) {
+  HONE_ASSIGN_OR_RETURN(const OpenedFile opened, OpenFile(file.digest));
+  for (size_t i = 0; i < file.chunks.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<std::string> contents,
+                          ReadChunk(opened.descriptor(), PathOf(file.digest), file, i));
+    if (contents.has_value()) continue;
+    return absl::InvalidArgumentError(fmt::format("chunk {} is not one of file {}", i, file.digest));
+  }
+  return absl::OkStatus();
+}
+
+bool FileStore::Holds(const std::string& digest, const std::string& holder) const {
+  const std::lock_guard lock(mutex_);
+  const auto complete = complete_.find(digest);
+  return complete != complete_.end() && complete->second.of.holders.contains(holder);
+}
+
+std::optional<int64_t> FileStore::BytesOf(const std::string& digest) const {
+  const std::lock_guard lock(mutex_);
+  const auto complete = complete_.find(digest);
+  return complete == complete_.end() ? std::nullopt : std::optional(complete->second.file.bytes());
+}
+
+void FileStore::AddHolder(const std::string& digest, const std::string& holder) {
+  const std::lock_guard lock(mutex_);
+  if (const auto complete = complete_.find(digest); complete != complete_.end()) {
+    AddHolderOf(complete->second, holder);
+  }
+}
+
+FileStore::Hold::Hold(FileStore& store, std::vector<std::string> digests)
+    : store_(store), digests_(std::move(digests)) {
+  const std::lock_guard lock(store_.mutex_);
+  store_.held_.insert(digests_.begin(), digests_.end());
+}
+
+FileStore::Hold::~Hold() {
+  const std::lock_guard lock(store_.mutex_);
+  for (const std::string& digest : digests_) store_.held_.erase(store_.held_.find(digest));
+}
+
+std::set<std::string> FileStore::InUse() const {
+  std::set<std::string> in_use = rules_.in_use ? rules_.in_use() : std::set<std::string>();
+  const std::lock_guard lock(mutex_);
+  in_use.insert(held_.begin(), held_.end());
+  return in_use;
+}
+
+absl::StatusOr<std::shared_ptr<PartialFile>> FileStore::Begin(const FileDescription& file, const std::string& owner,
+                                                              const std::string& holder) {
   const std::set<std::string> in_use = InUse();
+  const bool shows_by_list = !holder.empty() && file.chunks.size() != 1;
   const std::lock_guard lock(mutex_);
   if (const auto complete = complete_.find(file.digest); complete != complete_.end()) {
     Touch(file.digest, complete->second);
-    MoveTo(owner, complete->second.file, in_use, complete->second.owner);
+    MoveTo(owner, complete->second.file, in_use, complete->second.of);
     return nullptr;
   }
   if (const auto partial = partial_.find(file.digest); partial != partial_.end()) {
     if (partial->second.contents->file() == file) {
       partial->second.used = rules_.now();
-      MoveTo(owner, file, in_use, partial->second.owner);
+      MoveTo(owner, file, in_use, partial->second.of);
+      if (shows_by_list) partial->second.of.holders.insert(holder);
       return partial->second.contents;
     }
     DeletePartial(file.digest);
   }
   HONE_RETURN_IF_ERROR(MakeRoom(file, owner, in_use));
-  HONE_RETURN_IF_ERROR(WriteList(file, owner));
+  const Ownership of{owner, shows_by_list ? std::set<std::string>{holder} : std::set<std::string>()};
+  HONE_RETURN_IF_ERROR(WriteList(file, of));
   absl::StatusOr<OpenedFile> opened = CreateFile(PartPathOf(file.digest));
   if (!opened.ok()) {
     unlink(ListPathOf(file.digest).c_str());
     return opened.status();
   }
   auto contents = std::make_shared<PartialFile>(file, PartPathOf(file.digest), *std::move(opened), false);
-  partial_[file.digest] = {contents, owner, rules_.now()};
+  partial_[file.digest] = {contents, of, rules_.now()};
   return contents;
 }
 
-absl::Status FileStore::Prepare(PartialFile& partial) {
+absl::Status FileStore::Prepare(PartialFile& partial, const std::string& holder) {
   absl::Status prepared = partial.Prepare();
-  if (prepared.ok()) prepared = CopyKnownChunks(partial);
+  if (prepared.ok()) prepared = CopyKnownChunks(partial, holder);
   return prepared.ok() ? prepared : Failed(partial, prepared);
 }
 
-absl::Status FileStore::CopyKnownChunks(PartialFile& partial) {
+// A chunk that is also a whole file is copied only for those who have that file: others may know its digest, and the
+// file into which it is copied becomes theirs.
+absl::Status FileStore::CopyKnownChunks(PartialFile& partial, const std::string& holder) {
   std::string opened_digest;  // of `source`
   OpenedFile source;
   for (const int32_t index : partial.MissingIndices()) {
@@ -92,6 +169,8 @@ absl::Status FileStore::CopyKnownChunks(PartialFile& partial) {
       const std::lock_guard lock(mutex_);
       const auto place = places_.find(chunk.digest);
       if (place == places_.end()) continue;
+      const auto whole = complete_.find(Hex(chunk.digest));
+      if (!holder.empty() && whole != complete_.end() && !whole->second.of.holders.contains(holder)) continue;
       offset = place->second.offset;
       if (opened_digest != place->second.digest) {
         opened_digest = place->second.digest;
@@ -118,8 +197,9 @@ absl::Status FileStore::Finish(PartialFile& partial) {
       DeletePartial(digest);
       return unnamed;
     }
-    Insert(partial.file(), partial_[digest].owner, rules_.now(), true);
+    Insert(partial.file(), partial_[digest].of, rules_.now(), true);
     partial_.erase(digest);
+    (void)WriteList(partial.file(), complete_[digest].of);  // without it, holders who came later send it again
     partial.set_state(PartialFile::State::kComplete);
   }
   return SyncFolder(folder_);
@@ -131,15 +211,24 @@ absl::Status FileStore::Failed(PartialFile& partial, absl::Status why) {
   return why;
 }
 
-absl::StatusOr<FileStore::PutResult> FileStore::Put(const std::string& digest, int64_t index,
-                                                    std::string_view contents) {
+absl::StatusOr<FileStore::PutResult> FileStore::Put(const std::string& digest, int64_t index, std::string_view contents,
+                                                    const std::string& holder) {
+  // A file of one chunk has the digest of that chunk.
+  const bool shows_by_chunk = !holder.empty() && Hex(Sha256Of(contents)) == digest;
   std::shared_ptr<PartialFile> partial;
   {
     const std::lock_guard lock(mutex_);
-    if (complete_.contains(digest)) return PutResult();
+    if (const auto complete = complete_.find(digest); complete != complete_.end()) {
+      if (shows_by_chunk) {
+        AddHolderOf(complete->second, holder);
+        Touch(digest, complete->second);
+      }
+      return PutResult();
+    }
     const auto found = partial_.find(digest);
     if (found == partial_.end()) return NotStored(digest, "it was not offered, or was deleted since");
     found->second.used = rules_.now();
+    if (shows_by_chunk) found->second.of.holders.insert(holder);
     partial = found->second.contents;
   }
   HONE_RETURN_IF_ERROR(CheckIndex(partial->file(), index));

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -29,8 +30,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/open_file.h"
+#include "files/chunk_list.h"
 #include "files/chunks.h"
-#include "files/open_file.h"
 #include "files/partial_file.h"
 
 namespace hone::files {
@@ -61,20 +63,42 @@ class FileStore {
     bool completed = false;  // by this call: all of its chunks are in other files, too
   };
   // Announces a file. Whether complete or partial, it counts as used now. owner: whose quota it counts against, that of
-  // the last offer; "" = of none. Files that were unused for longest are deleted if the quota demands it. An offer with
-  // another list of chunks than the last one of the same file starts it anew. kInvalidArgument (CheckDescription),
-  // kResourceExhausted (a quota), kDataLoss (as for Put), kUnavailable (the disk is full or fails; nothing of the file
-  // is left behind).
-  absl::StatusOr<OfferResult> Offer(const FileDescription& file, const std::string& owner = "");
+  // the last offer; "" = of none. holder: who offers it, and is told of it afterwards (Holds); "" = nobody, who need
+  // not show anything. A holder who offers a file that others have sent must know more of it than its digest, which
+  // others may tell: the digests of its chunks, or else one chunk is missing although the file is complete. Files that
+  // were unused for longest are deleted if the quota demands it. An offer with another list of chunks than the last one
+  // of the same file starts it anew. kInvalidArgument (CheckDescription), kResourceExhausted (a quota), kDataLoss (as
+  // for Put), kUnavailable (the disk is full or fails; nothing of the file is left behind).
+  absl::StatusOr<OfferResult> Offer(const FileDescription& file, const std::string& owner = "",
+                                    const std::string& holder = "");
 
   struct PutResult {
     int32_t missing = 0;     // chunks of different contents that are still missing
     bool completed = false;  // by this call
   };
-  // Stores one chunk. kNotFound: the file was not offered, or deleted since; kInvalidArgument: the index is out of
-  // range or the contents differ from the chunk's digest; kDataLoss: all chunks are right but the file differs from its
-  // digest, and it was deleted; kUnavailable: as for Offer.
-  absl::StatusOr<PutResult> Put(const std::string& digest, int64_t index, std::string_view contents);
+  // Stores one chunk. holder: as for Offer. kNotFound: the file was not offered, or deleted since; kInvalidArgument:
+  // the index is out of range or the contents differ from the chunk's digest; kDataLoss: all chunks are right but the
+  // file differs from its digest, and it was deleted; kUnavailable: as for Offer.
+  absl::StatusOr<PutResult> Put(const std::string& digest, int64_t index, std::string_view contents,
+                                const std::string& holder = "");
+  // Whether the file is complete and the holder has shown that it has the contents, or AddHolder was called.
+  bool Holds(const std::string& digest, const std::string& holder) const;
+  // The size of a complete file; nullopt: there is none. It does not count as a use.
+  std::optional<int64_t> BytesOf(const std::string& digest) const;
+  void AddHolder(const std::string& digest, const std::string& holder);
+
+  // Keeps files from being deleted while it lives; they may come into the store later.
+  class Hold {
+   public:
+    Hold(FileStore& store, std::vector<std::string> digests);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    FileStore& store_;
+    const std::vector<std::string> digests_;
+  };
 
   // All three find complete files and count as a use. kNotFound: there is none. A file whose bytes have changed on the
   // disk is deleted and not found: Get compares a chunk's digest, and OpenFile that of the whole file, once in the life
@@ -104,14 +128,14 @@ class FileStore {
   // A complete file, and a partial one with what the rules need to know about it.
   struct Complete {
     FileDescription file;
-    std::string owner;
+    Ownership of;
     absl::Time used;
     absl::Time written;     // the time of use that is on the disk, too
     bool verified = false;  // its whole digest was compared since Open
   };
   struct Partial {
     std::shared_ptr<PartialFile> contents;
-    std::string owner;
+    Ownership of;
     absl::Time used;
   };
   // Where a chunk is: in a complete file.
@@ -135,30 +159,36 @@ class FileStore {
   std::filesystem::path PathOf(const std::string& digest) const;
   std::filesystem::path PartPathOf(const std::string& digest) const;
   std::filesystem::path ListPathOf(const std::string& digest) const;
-  std::set<std::string> InUse() const { return rules_.in_use ? rules_.in_use() : std::set<std::string>(); }
+  std::set<std::string> InUse() const;
 
   // Each of these is called with mutex_ held.
-  absl::Status WriteList(const FileDescription& file, const std::string& owner);
+  absl::Status WriteList(const FileDescription& file, const Ownership& of);
   std::vector<Kept> ListKept(const std::set<std::string>& in_use) const;  // unused for longest first
   static int64_t BytesHeldBy(const std::string& owner, const std::vector<Kept>& kept);
   absl::Status MakeRoom(const FileDescription& file, const std::string& owner, const std::set<std::string>& in_use);
   void DeleteDownTo(int64_t bytes, const std::vector<Kept>& kept);
-  // Charges the file to another owner, if that has room. held_by: the owner until now.
+  // Charges the file to another owner, if that has room. of: whose it was until now.
   void MoveTo(const std::string& owner, const FileDescription& file, const std::set<std::string>& in_use,
-              std::string& held_by);
+              Ownership& of);
+  void AddHolderOf(Complete& complete, const std::string& holder);
   void Touch(const std::string& digest, Complete& complete);
-  void Insert(FileDescription file, std::string owner, absl::Time used, bool verified);
+  void Insert(FileDescription file, Ownership of, absl::Time used, bool verified);
   void DeleteComplete(const std::string& digest);
   void DeletePartial(const std::string& digest);
 
   // The partial file to go on with; null if the file is complete.
-  absl::StatusOr<std::shared_ptr<PartialFile>> Begin(const FileDescription& file, const std::string& owner);
+  absl::StatusOr<std::shared_ptr<PartialFile>> Begin(const FileDescription& file, const std::string& owner,
+                                                     const std::string& holder);
+  // The chunk that the holder must send although the file is complete; nullopt: none. kInvalidArgument: the chunks are
+  // not those of the complete file.
+  absl::StatusOr<std::optional<OfferResult>> AskForProof(const FileDescription& file, const std::string& holder);
+  absl::Status CheckCut(const FileDescription& file);
   // Opens a complete file, and says whether its whole digest was compared.
   absl::StatusOr<OpenedFile> OpenStored(const std::string& digest, FileDescription* file, bool* verified);
   absl::Status DeleteDamaged(const std::string& digest);
   // Each of these is called with the partial file's mutex held. A failure deletes it.
-  absl::Status Prepare(PartialFile& partial);
-  absl::Status CopyKnownChunks(PartialFile& partial);
+  absl::Status Prepare(PartialFile& partial, const std::string& holder);
+  absl::Status CopyKnownChunks(PartialFile& partial, const std::string& holder);
   absl::Status Finish(PartialFile& partial);
   absl::Status Failed(PartialFile& partial, absl::Status why);
 
@@ -169,6 +199,7 @@ class FileStore {
   std::map<std::string, Complete> complete_;
   std::map<std::string, Partial> partial_;
   std::multimap<Sha256Digest, Place> places_;  // of the chunks of complete files
+  std::multiset<std::string> held_;            // digests, by each Hold
 };
 
 }  // namespace hone::files

@@ -91,7 +91,7 @@ absl::Status FileStore::ReadComplete(const std::string& digest) {
   if (list.has_value()) {
     FileDescription file{digest, std::move(list->chunks)};
     if (CheckDescription(file).ok() && file.bytes() == there.st_size) {
-      Insert(std::move(file), std::move(list->owner), used, false);
+      Insert(std::move(file), std::move(list->of), used, false);
       return absl::OkStatus();
     }
   }
@@ -101,8 +101,8 @@ absl::Status FileStore::ReadComplete(const std::string& digest) {
     unlink(PathOf(digest).c_str());
     return absl::OkStatus();
   }
-  HONE_RETURN_IF_ERROR(WriteList(file, ""));
-  Insert(std::move(file), "", used, true);
+  HONE_RETURN_IF_ERROR(WriteList(file, {}));
+  Insert(std::move(file), {}, used, true);
   return absl::OkStatus();
 }
 
@@ -118,15 +118,15 @@ absl::Status FileStore::ReadPartial(const std::string& digest) {
   struct stat there{};
   if (opened.descriptor() < 0 || fstat(opened.descriptor(), &there) != 0) return DiskError("read", path);
   auto contents = std::make_shared<PartialFile>(std::move(file), path, std::move(opened), true);
-  partial_[digest] = {std::move(contents), std::move(list->owner), std::min(ModifiedAt(there), rules_.now())};
+  partial_[digest] = {std::move(contents), std::move(list->of), std::min(ModifiedAt(there), rules_.now())};
   return absl::OkStatus();
 }
 
 // The list appears whole. It need not be on the disk: one that a power failure damages is found out, and made again.
-absl::Status FileStore::WriteList(const FileDescription& file, const std::string& owner) {
+absl::Status FileStore::WriteList(const FileDescription& file, const Ownership& of) {
   const std::filesystem::path path = ListPathOf(file.digest), fresh = path.string() + kNew;
   HONE_ASSIGN_OR_RETURN(const OpenedFile opened, CreateFile(fresh));
-  if (WriteAt(opened.descriptor(), ToText({file.chunks, owner}), 0) && rename(fresh.c_str(), path.c_str()) == 0) {
+  if (WriteAt(opened.descriptor(), ToText({file.chunks, of}), 0) && rename(fresh.c_str(), path.c_str()) == 0) {
     return absl::OkStatus();
   }
   const absl::Status failed = DiskError("write", path);
@@ -142,10 +142,10 @@ std::vector<FileStore::Kept> FileStore::ListKept(const std::set<std::string>& in
   std::vector<Kept> kept;
   for (const auto& [digest, file] : complete_) {
     kept.push_back(
-        {file.used, ChargeOf(file.file), digest, file.owner, false, deletable(digest, file.used, rules_.keep)});
+        {file.used, ChargeOf(file.file), digest, file.of.owner, false, deletable(digest, file.used, rules_.keep)});
   }
   for (const auto& [digest, file] : partial_) {
-    kept.push_back({file.used, ChargeOf(file.contents->file()), digest, file.owner, true,
+    kept.push_back({file.used, ChargeOf(file.contents->file()), digest, file.of.owner, true,
                     deletable(digest, file.used, std::min(rules_.keep, kKeepPartial))});
   }
   std::ranges::sort(kept, {}, &Kept::used);
@@ -194,11 +194,16 @@ void FileStore::DeleteDownTo(int64_t bytes, const std::vector<Kept>& kept) {
 }
 
 void FileStore::MoveTo(const std::string& owner, const FileDescription& file, const std::set<std::string>& in_use,
-                       std::string& held_by) {
-  if (owner == held_by) return;
+                       Ownership& of) {
+  if (owner == of.owner) return;
   if (!owner.empty() && BytesHeldBy(owner, ListKept(in_use)) + ChargeOf(file) > rules_.quota_of_owner) return;
-  held_by = owner;
-  (void)WriteList(file, owner);  // the old one stays if the disk is full, and then counts after the next start
+  of.owner = owner;
+  (void)WriteList(file, of);  // the old one stays if the disk is full, and then counts after the next start
+}
+
+void FileStore::AddHolderOf(Complete& complete, const std::string& holder) {
+  if (!complete.of.holders.insert(holder).second) return;
+  (void)WriteList(complete.file, complete.of);  // without it, the holder sends a chunk again after the next start
 }
 
 void FileStore::DeleteBeyondQuota() {
@@ -215,14 +220,14 @@ void FileStore::Touch(const std::string& digest, Complete& complete) {
   utimensat(AT_FDCWD, PathOf(digest).c_str(), times, AT_SYMLINK_NOFOLLOW);
 }
 
-void FileStore::Insert(FileDescription file, std::string owner, absl::Time used, bool verified) {
+void FileStore::Insert(FileDescription file, Ownership of, absl::Time used, bool verified) {
   int64_t offset = 0;
   for (const ChunkName& chunk : file.chunks) {
     places_.emplace(chunk.digest, Place{file.digest, offset});
     offset += chunk.bytes;
   }
   const std::string digest = file.digest;
-  complete_[digest] = {std::move(file), std::move(owner), used, used, verified};
+  complete_[digest] = {std::move(file), std::move(of), used, used, verified};
 }
 
 void FileStore::DeleteComplete(const std::string& digest) {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/open_file.h"
 #include "files/chunks.h"
-#include "files/open_file.h"
 
 namespace hone::files {
 

@@ -88,6 +88,12 @@ struct Record {
   std::string workload_text;   // canonical text, stored once for each workload; may be empty if the store has it
   double flops = 0;            // floating-point (or integer) operations of one run
 
+  // Of the job that measured it; each may be empty.
+  std::string job_id;
+  std::string model;  // the job's name, usually the name of the model's file
+  std::string title;  // of the workload, for users: "conv2d 56x56x64 (3x3x3)"
+  std::string nodes;  // of the model's file, by name and separated by ", ": the first 16 that the workload computes
+
   std::string environment;  // words "name=value" about the device when it measured; may be empty
   std::string measured_by;  // name of the agent
   Instant measured_at{};    // by the clock of the tracker that received the measurement
@@ -95,6 +101,11 @@ struct Record {
 
   bool operator==(const Record&) const = default;
 };
+
+// The workload for users: its title, or the operator in records of older versions.
+inline const std::string& TitleOf(const Record& record) {
+  return record.title.empty() ? record.operator_label : record.title;
+}
 
 // A pointer to the member of Key, Record, Timing or Failure that holds a column's value.
 using Member = std::variant<std::string Key::*, std::string Record::*, std::string Failure::*, double Record::*,
@@ -188,6 +199,31 @@ inline constexpr std::array kColumns = {
            .wire = "sizes",
            .storage = Storage::kText,
            .since = 6},
+    Column{.name = "job",
+           .member = &Record::job_id,
+           .json = "job",
+           .wire = "job_id",
+           .storage = Storage::kText,
+           .since = 7},
+    Column{.name = "model",
+           .member = &Record::model,
+           .json = "model",
+           .wire = "model",
+           .storage = Storage::kText,
+           .since = 7},
+    Column{.name = "title",
+           .member = &Record::title,
+           .json = "workload.title",
+           .wire = "title",
+           .storage = Storage::kText,
+           .since = 7},
+    Column{.name = "nodes",
+           .member = &Record::nodes,
+           .json = "nodes",
+           .wire = "nodes",
+           .storage = Storage::kText,
+           .limit = 8192,
+           .since = 7},
 };
 
 // A record with its row number. A store numbers rows in the order appended, and never reuses a number.

@@ -46,6 +46,7 @@ struct Filter {
   enum class Outcomes { kAll, kTimed, kFailed } outcomes = Outcomes::kAll;
   std::optional<FailureKind> failure;
   bool confirmed_only = false;
+  std::string model;                // Record::model; for rows, not for winners
   int64_t after_row = 0;            // only rows above this: pass the last row seen to get the next page
   size_t limit = SIZE_MAX;          // the most rows of a page, of all that Visit visits, or winners of AllBest
   size_t byte_limit = 16 << 20;     // bytes of a page of rows (store.h), by ApproximateBytes

@@ -44,6 +44,7 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.JobService/Watch", {kViewer, kClient, kAdmin}},
       {"/hone.v1.JobService/Cancel", {kClient, kAdmin}},
       {"/hone.v1.AdminService/ListDevices", {kTuner, kViewer, kClient, kAdmin}},
+      {"/hone.v1.AdminService/ListTuners", {kViewer, kClient, kAdmin}},
       {"/hone.v1.AdminService/Drain", {kAdmin}},
       {"/hone.v1.AdminService/Undrain", {kAdmin}},
       {"/hone.v1.AdminService/GetFarm", {kViewer, kClient, kAdmin}},
@@ -55,11 +56,12 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.RecordService/Query", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Stats", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
-      // Clients bring packages and inputs, and agents outputs.
-      {"/hone.v1.FileService/Offer", {kAgent, kClient, kAdmin}},
-      {"/hone.v1.FileService/Put", {kAgent, kClient, kAdmin}},
-      {"/hone.v1.FileService/Describe", {kAgent, kViewer, kClient, kAdmin}},
-      {"/hone.v1.FileService/Get", {kAgent, kViewer, kClient, kAdmin}},
+      // Clients bring models, packages and inputs, agents outputs, and tuners the packages of a job's model. Which
+      // files they may fetch: file_rights.h.
+      {"/hone.v1.FileService/Offer", {kAgent, kTuner, kClient, kAdmin}},
+      {"/hone.v1.FileService/Put", {kAgent, kTuner, kClient, kAdmin}},
+      {"/hone.v1.FileService/Describe", {kAgent, kTuner, kClient, kAdmin}},
+      {"/hone.v1.FileService/Get", {kAgent, kTuner, kClient, kAdmin}},
       {kJoinMethod, {}},  // needs a token instead of a role
       {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.JoinService/WhoAmI", {kAgent, kTuner, kViewer, kClient, kAdmin}},

@@ -242,6 +242,7 @@ v1::QueryRecordsRequest ToProto(const records::Filter& filter) {
   request.set_only_failed(filter.outcomes == records::Filter::Outcomes::kFailed);
   if (filter.failure.has_value()) request.set_failure(ToProto(*filter.failure));
   request.set_only_confirmed(filter.confirmed_only);
+  request.set_model(filter.model);
   request.set_after_row(filter.after_row);
   if (filter.limit < INT32_MAX) request.set_limit(static_cast<int32_t>(filter.limit));
   request.set_with_workload(filter.with_workload_text);
@@ -281,6 +282,7 @@ absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request
     HONE_ASSIGN_OR_RETURN(filter.failure, hone::FromProto(request.failure()));
   }
   filter.confirmed_only = request.only_confirmed();
+  filter.model = request.model();
   filter.after_row = request.after_row();
   if (request.limit() > 0) filter.limit = static_cast<size_t>(request.limit());
   filter.with_workload_text = request.with_workload();
@@ -307,6 +309,10 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
   record.set_environment(EnvironmentOf(recordable.result));
   record.set_measured_by(recordable.result.device_name());
   record.set_seed(batch.search_seed());
+  record.set_job_id(recordable.job_id);
+  record.set_model(recordable.model);
+  record.set_title(recordable.title);
+  record.set_nodes(recordable.nodes);
   for (const v1::CandidateOutcome& outcome : recordable.result.outcomes()) {
     const auto candidate = std::find_if(batch.candidates().begin(), batch.candidates().end(),
                                         [&](const v1::Candidate& c) { return c.id() == outcome.candidate_id(); });

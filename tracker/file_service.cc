@@ -24,12 +24,14 @@ constexpr absl::Duration kKeepFiles = absl::Hours(24);
 
 class FileServiceShell final : public v1::FileService::Service {
  public:
-  FileServiceShell(files::FileStore* store, Callers callers) : store_(store), callers_(callers) {}
+  FileServiceShell(files::FileStore* store, const FileRights* rights, Callers callers)
+      : store_(store), rights_(rights), callers_(callers) {}
 
   grpc::Status Offer(grpc::ServerContext* context, const v1::OfferFileRequest* request,
                      v1::OfferFileResponse* response) override {
     const absl::StatusOr<files::FileDescription> file = files::FromProto(request->file());
-    const auto offer = file.ok() ? store_->Offer(*file, Callers::IdentityIn(*context)) : file.status();
+    const std::string owner = rights_ == nullptr ? "" : rights_->OwnerOf(CallerOf(*context->auth_context()));
+    const auto offer = file.ok() ? store_->Offer(*file, owner, Callers::IdentityIn(*context)) : file.status();
     if (!offer.ok() || offer->completed) Note(*context, "FileService/Offer", request->file().digest(), offer.status());
     if (!offer.ok()) return ToGrpc(offer.status());
     response->mutable_missing()->Add(offer->missing.begin(), offer->missing.end());
@@ -38,7 +40,7 @@ class FileServiceShell final : public v1::FileService::Service {
 
   grpc::Status Put(grpc::ServerContext* context, const v1::PutChunksRequest* request,
                    v1::PutChunksResponse* response) override {
-    const auto put = PutAll(*request);
+    const auto put = PutAll(*request, Callers::IdentityIn(*context));
     // A file that is not there is offered again, which then fails or is noted.
     if ((!put.ok() && !absl::IsNotFound(put.status())) || (put.ok() && put->completed)) {
       Note(*context, "FileService/Put", request->digest(), put.status());
@@ -47,15 +49,19 @@ class FileServiceShell final : public v1::FileService::Service {
     return ToGrpc(put.status());
   }
 
-  grpc::Status Describe(grpc::ServerContext*, const v1::DescribeFileRequest* request,
+  grpc::Status Describe(grpc::ServerContext* context, const v1::DescribeFileRequest* request,
                         v1::FileDescription* response) override {
+    const absl::Status allowed = CheckFetch(*context, "FileService/Describe", request->digest());
+    if (!allowed.ok()) return ToGrpc(allowed);
     const auto file = store_->Describe(request->digest());
     if (file.ok()) *response = files::ToProto(*file);
     return ToGrpc(file.status());
   }
 
-  grpc::Status Get(grpc::ServerContext*, const v1::GetChunksRequest* request,
+  grpc::Status Get(grpc::ServerContext* context, const v1::GetChunksRequest* request,
                    v1::GetChunksResponse* response) override {
+    const absl::Status allowed = CheckFetch(*context, "FileService/Get", request->digest());
+    if (!allowed.ok()) return ToGrpc(allowed);
     int64_t bytes = 0;
     for (const int32_t index : request->chunks()) {
       absl::StatusOr<std::string> contents = store_->Get(request->digest(), index);
@@ -70,7 +76,14 @@ class FileServiceShell final : public v1::FileService::Service {
   }
 
  private:
-  absl::StatusOr<files::FileStore::PutResult> PutAll(const v1::PutChunksRequest& request) {
+  absl::Status CheckFetch(const grpc::ServerContext& context, std::string_view method,
+                          const std::string& digest) const {
+    if (rights_ == nullptr) return absl::OkStatus();
+    const absl::Status allowed = rights_->CheckFetch(CallerOf(*context.auth_context()), digest);
+    if (!allowed.ok()) Note(context, method, digest, allowed);
+    return allowed;
+  }
+  absl::StatusOr<files::FileStore::PutResult> PutAll(const v1::PutChunksRequest& request, const std::string& sender) {
     int64_t bytes = 0;
     for (const v1::Chunk& chunk : request.chunks()) bytes += static_cast<int64_t>(chunk.contents().size());
     if (bytes > kPutBytesMax || request.chunks().empty()) {
@@ -80,21 +93,22 @@ class FileServiceShell final : public v1::FileService::Service {
     files::FileStore::PutResult all;
     for (const v1::Chunk& chunk : request.chunks()) {
       HONE_ASSIGN_OR_RETURN(const files::FileStore::PutResult put,
-                            store_->Put(request.digest(), chunk.index(), chunk.contents()));
+                            store_->Put(request.digest(), chunk.index(), chunk.contents(), sender));
       all.missing = put.missing;
       all.completed = all.completed || put.completed;
     }
     return all;
   }
-  // The work of agents is not in the audit log: jobs show it.
+  // The work of agents and tuners is not in the audit log: jobs show it.
   void Note(const grpc::ServerContext& context, std::string_view method, const std::string& digest,
             const absl::Status& result) const {
     const std::optional<FarmIdentity> caller = CallerOf(*context.auth_context());
-    if (caller.has_value() && caller->role == Role::kAgent) return;
+    if (caller.has_value() && (caller->role == Role::kAgent || caller->role == Role::kTuner)) return;
     callers_.Note(context, method, digest, result);
   }
 
   files::FileStore* const store_;
+  const FileRights* const rights_;
   const Callers callers_;
 };
 
@@ -107,8 +121,8 @@ absl::StatusOr<std::unique_ptr<files::FileStore>> OpenFiles(const std::filesyste
   return files::FileStore::Open(folder, std::move(rules));
 }
 
-std::unique_ptr<grpc::Service> MakeFileService(files::FileStore* store, Callers callers) {
-  return std::make_unique<FileServiceShell>(store, callers);
+std::unique_ptr<grpc::Service> MakeFileService(files::FileStore* store, const FileRights* rights, Callers callers) {
+  return std::make_unique<FileServiceShell>(store, rights, callers);
 }
 
 }  // namespace hone::tracker

@@ -14,6 +14,7 @@
 #include "files/file_store.h"
 #include "grpcpp/impl/codegen/service_type.h"
 #include "tracker/callers.h"
+#include "tracker/file_rights.h"
 
 namespace hone::tracker {
 
@@ -22,9 +23,10 @@ namespace hone::tracker {
 absl::StatusOr<std::unique_ptr<files::FileStore>> OpenFiles(const std::filesystem::path& folder, int64_t quota,
                                                             std::function<std::set<std::string>()> in_use);
 
-// The service is synchronous: its calls read and write a disk, on gRPC's threads for such calls, and take no lock of
-// the farm but that of `in_use`. store: must outlive the service.
-std::unique_ptr<grpc::Service> MakeFileService(files::FileStore* store, Callers callers);
+// The service is synchronous: its calls read and write a disk, on gRPC's threads for such calls, and take the lock of
+// the farm only for `in_use` and for a question of rights. store, rights: must outlive the service; rights: null where
+// all callers may fetch all files.
+std::unique_ptr<grpc::Service> MakeFileService(files::FileStore* store, const FileRights* rights, Callers callers);
 
 }  // namespace hone::tracker
 

@@ -195,7 +195,8 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                           shell->WithFarm([&](const Farm& farm, absl::Time) { digests = farm.FilesInUse(); });
                           return digests;
                         }));
-  const auto services = MakeServices(shell.get(), store.get(), contents.get(), membership.get());
+  const FileRights rights(shell.get(), contents.get());
+  const auto services = MakeServices(shell.get(), store.get(), contents.get(), &rights, membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
   // The notifier runs without --notify-allow too: it closes the notices of jobs that were submitted when notices were
@@ -208,7 +209,9 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                       });
   std::unique_ptr<HttpFrontEnd> http;
   if (!options.http.empty()) {
-    HONE_ASSIGN_OR_RETURN(http, HttpFrontEnd::Start(http_front_end, shell.get(), store.get(), membership.get(), &gate));
+    http_front_end.tracker = listening.address;
+    HONE_ASSIGN_OR_RETURN(http, HttpFrontEnd::Start(http_front_end, shell.get(), store.get(), contents.get(), &rights,
+                                                    membership.get(), &gate));
   }
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
   spdlog::info("tracker listens on {}, records in {}", listening.address, files.records.string());

@@ -3,8 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "base/identity.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/agent.grpc.pb.h"
@@ -15,6 +15,7 @@
 #include "tracker/file_service.h"
 #include "tracker/identity_services.h"
 #include "tracker/record_service.h"
+#include "tracker/submission.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
@@ -60,7 +61,8 @@ class AgentServiceShell final : public v1::AgentService::CallbackService {
 
 class TunerServiceShell final : public v1::TunerService::CallbackService {
  public:
-  TunerServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
+  TunerServiceShell(Shell* shell, const FileRights* rights, Callers callers)
+      : shell_(shell), rights_(rights), callers_(callers) {}
   grpc::ServerUnaryReactor* LeaseJob(grpc::CallbackServerContext* context, const v1::LeaseJobRequest* request,
                                      v1::LeaseJobResponse* response) override {
     // A tuner id is NAME/ANYTHING, because several tuners may share one certificate.
@@ -80,6 +82,8 @@ class TunerServiceShell final : public v1::TunerService::CallbackService {
   }
   grpc::ServerUnaryReactor* SubmitBatch(grpc::CallbackServerContext* context, const v1::SubmitBatchRequest* request,
                                         v1::SubmitBatchResponse* response) override {
+    const absl::Status allowed = rights_->CheckTask(CallerOf(*context->auth_context()), request->batch().run());
+    if (!allowed.ok()) return Refuse(context, allowed);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     shell_->SubmitBatch(*request, Finish(reactor, response));
     return reactor;
@@ -99,26 +103,20 @@ class TunerServiceShell final : public v1::TunerService::CallbackService {
 
  private:
   Shell* const shell_;
+  const FileRights* const rights_;
   const Callers callers_;
 };
 
 // Watch is asynchronous and holds no thread. The other calls are synchronous, because they may wait for the disk.
 class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1::JobService::Service> {
  public:
-  JobServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
+  JobServiceShell(Shell* shell, const FileRights* rights, Callers callers)
+      : shell_(shell), rights_(rights), callers_(callers) {}
   grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitJobRequest* request, v1::Job* response) override {
-    v1::JobSpec spec = request->spec();
-    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
-    spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
-    const absl::Status allowed = CheckPriority(caller, spec.priority());
-    bool changed = false;
-    const absl::StatusOr<v1::Job> job =
-        !allowed.ok() ? allowed
-                      : Await<v1::Job>([&](Done<v1::Job> done) { changed = shell_->SubmitJob(spec, std::move(done)); });
-    if (changed || !job.ok()) {
-      callers_.Note(*context, "JobService/Submit", job.ok() ? job->id() : spec.name(), job.status());
-    }
-    return Reply(job, response);
+    const auto note = [&](std::string_view object, const absl::Status& result) {
+      callers_.Note(*context, "JobService/Submit", object, result);
+    };
+    return Reply(SubmitFor(*shell_, *rights_, CallerOf(*context->auth_context()), request->spec(), note), response);
   }
   grpc::Status List(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
     return Reply(Await<v1::ListJobsResponse>([&](auto done) { shell_->ListJobs(*request, std::move(done)); }),
@@ -143,6 +141,7 @@ class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1
 
  private:
   Shell* const shell_;
+  const FileRights* const rights_;
   const Callers callers_;
 };
 
@@ -156,6 +155,11 @@ class AdminServiceShell final : public v1::AdminService::Service {
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     if (caller.has_value() && caller->role != Role::kTuner) asked.clear_for_job_id();
     *response = shell_->ListDevices(asked);
+    return grpc::Status::OK;
+  }
+  grpc::Status ListTuners(grpc::ServerContext*, const v1::ListTunersRequest*,
+                          v1::ListTunersResponse* response) override {
+    *response = shell_->ListTuners();
     return grpc::Status::OK;
   }
   grpc::Status Drain(grpc::ServerContext* context, const v1::DrainRequest* request,
@@ -185,15 +189,15 @@ class AdminServiceShell final : public v1::AdminService::Service {
 }  // namespace
 
 std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::Store* store, files::FileStore* files,
-                                                         const Membership* membership) {
+                                                         const FileRights* rights, const Membership* membership) {
   const Callers callers(membership);
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<AgentServiceShell>(shell, callers));
-  services.push_back(std::make_unique<TunerServiceShell>(shell, callers));
-  services.push_back(std::make_unique<JobServiceShell>(shell, callers));
+  services.push_back(std::make_unique<TunerServiceShell>(shell, rights, callers));
+  services.push_back(std::make_unique<JobServiceShell>(shell, rights, callers));
   services.push_back(std::make_unique<AdminServiceShell>(shell, callers));
   services.push_back(MakeRecordService(store, callers));
-  services.push_back(MakeFileService(files, callers));
+  services.push_back(MakeFileService(files, rights, callers));
   if (membership != nullptr) AddIdentityServices(membership, services);
   return services;
 }

@@ -12,6 +12,7 @@
 
 #include "files/file_store.h"
 #include "grpcpp/impl/codegen/service_type.h"
+#include "tracker/file_rights.h"
 #include "tracker/membership.h"
 #include "tracker/shell.h"
 
@@ -20,7 +21,7 @@ namespace hone::tracker {
 // Makes AgentService, TunerService, JobService, AdminService, RecordService and FileService; with `membership` also
 // JoinService and IdentityService. membership: null on the private socket. All arguments must outlive the services.
 std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::Store* store, files::FileStore* files,
-                                                         const Membership* membership);
+                                                         const FileRights* rights, const Membership* membership);
 
 }  // namespace hone::tracker
 

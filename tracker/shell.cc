@@ -216,7 +216,10 @@ void Shell::EndOverdue(Turn& turn, bool look_for_callers) {
   };
   if (look_for_callers && now >= agents_checked_ + kAgentCheckPeriod) {
     agents_checked_ = now;
-    end(agents_, second, with_nothing);
+    end(agents_, second, [&](HeldAgent& call) {
+      if (now < call.until) farm_.NoteBrokenOff(call.request.agent_id(), now);
+      with_nothing(call);
+    });
   }
   EndOverdueAgents(turn);
   end(tuners_, itself, with_nothing);
@@ -519,6 +522,13 @@ v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request
   v1::ListDevicesResponse response;
   for (v1::Device& device : farm_.ListDevices(request, Now())) *response.add_devices() = std::move(device);
   response.set_trouble(farm_.storage_failure());
+  return response;
+}
+
+v1::ListTunersResponse Shell::ListTuners() {
+  Turn turn(this);
+  v1::ListTunersResponse response;
+  for (v1::Tuner& tuner : farm_.ListTuners(Now())) *response.add_tuners() = std::move(tuner);
   return response;
 }
 

@@ -76,6 +76,7 @@ class Shell {
   // Stores the outcome of an attempt to send a notice.
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice);
   v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);
+  v1::ListTunersResponse ListTuners();
   v1::GetFarmResponse Counters();
   Histogram CommitTimes() const { return commit_.Times(); }  // seconds
   absl::Time started() const { return started_; }

@@ -66,17 +66,6 @@ std::set<const ir::BufferNode*> RoundedBuffers(const ir::Workload& workload) {
   return rounded;
 }
 
-// The requirements as a fingerprint spells them: its name of the architecture, CPU features as in /proc/cpuinfo.
-Requirements RequirementsOf(const target::Target& target) {
-  Requirements result;
-  result.threads = target.threads;
-  result.architecture = FindCodeKind(codegen::CodeKindOf(target))->architecture;
-  for (const std::string& feature : codegen::RequiredFeatures(target)) {
-    result.cpu_features.emplace_back(target::CpuinfoSpelling(target.arch, feature));
-  }
-  return result;
-}
-
 // Adds the operations and bytes of one call of a workload without open sizes.
 void AddCost(const ir::Workload& workload, Batch& batch) {
   batch.flops += ir::CountFlops(workload);
@@ -90,6 +79,17 @@ void AddCostAt(const ir::Workload& workload, std::span<const SizePoint> points, 
 }
 
 }  // namespace
+
+// A fingerprint has its own name of the architecture, and CPU features as in /proc/cpuinfo.
+Requirements RequirementsOf(const target::Target& target) {
+  Requirements result;
+  result.threads = target.threads;
+  result.architecture = FindCodeKind(codegen::CodeKindOf(target))->architecture;
+  for (const std::string& feature : codegen::RequiredFeatures(target)) {
+    result.cpu_features.emplace_back(target::CpuinfoSpelling(target.arch, feature));
+  }
+  return result;
+}
 
 Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target, std::span<const SizePoint> points) {
   Batch batch;

@@ -59,6 +59,7 @@ struct Requirements {
 struct Batch {
   // These fields describe the workload and its job. They are equal in all batches of the workload.
   std::string workload_digest, workload, op;  // `workload` is the canonical text; `op` is for display
+  std::string model, title, nodes;            // what records say of the model, the workload and the model's nodes
   // Where candidates are measured (base/size_points.h); empty: the workload has no open sizes. A call is one at every
   // point.
   std::string sizes;
@@ -110,6 +111,9 @@ struct Measured {
   std::string error;   // why the batch could not be measured; "": it was measured
   double seconds = 0;  // that the visit took on the device
 };
+
+// What a device needs to run code for the target, as a fingerprint spells it.
+Requirements RequirementsOf(const target::Target& target);
 
 // Bytes of the constants together.
 int64_t ConstantBytesOf(const Batch& description);

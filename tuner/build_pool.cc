@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tuner/build_pool.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,15 +17,15 @@
 
 #include "absl/time/clock.h"
 #include "base/frame.h"
-#include "base/resource_limit.h"
 #include "base/status.h"
 #include "base/steady_time.h"
+#include "tuner/child_process.h"
 
 namespace hone::tuner {
 namespace {
 
 // Bytes of memory of a worker. A compilation that needs more is out of control.
-constexpr rlim_t kMemoryLimit = rlim_t{8} << 30;
+constexpr uint64_t kMemoryLimit = uint64_t{8} << 30;
 // How long a worker may wait for the host lock, which a timing on this machine holds. No visit takes that long
 // (BatchQueue::RunLimit of the tracker).
 constexpr absl::Duration kBeginLimit = absl::Hours(2);
@@ -91,7 +87,7 @@ class BuildPool::Worker {
   // Sends the request and waits for the result. kNotTried: the worker could not begin. A worker that exceeds a limit is
   // killed.
   BuildReply Do(const BuildRequest& request) {
-    if (pid_ < 0) {
+    if (!process_.started()) {
       if (const absl::Status started = Start(); !started.ok()) return NotTried(std::string(started.message()));
     }
     bool begun = false;
@@ -127,70 +123,36 @@ class BuildPool::Worker {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
       return absl::UnavailableError(fmt::format("cannot make a socket for a build worker: {}", std::strerror(errno)));
     }
-    std::vector<std::string> arguments = options_.command;
-    arguments.push_back(fmt::format("--build-worker={}", sockets[1]));
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    const pid_t parent = getpid();
-    const pid_t pid = fork();
-    if (pid == 0) {  // until exec only async-signal-safe calls, because the parent has threads
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() != parent) _exit(127);
-      setpgid(0, 0);  // a process group of its own, which Stop kills
-      sigset_t none;
-      sigemptyset(&none);
-      sigprocmask(SIG_SETMASK, &none, nullptr);
-      LimitMemory(kMemoryLimit);
-      LimitResource(RLIMIT_CORE, 0);
-      fcntl(sockets[1], F_SETFD, 0);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
+    ChildProcess::Options child = {options_.command, sockets[1], kMemoryLimit};
+    child.command.push_back(fmt::format("--build-worker={}", sockets[1]));
+    absl::StatusOr<ChildProcess> started = ChildProcess::Start(child);
     close(sockets[1]);
-    if (pid < 0) {
+    if (!started.ok()) {
       close(sockets[0]);
-      return absl::UnavailableError(fmt::format("cannot start a build worker: {}", std::strerror(errno)));
+      return started.status();
     }
-    pid_ = pid;
+    process_ = *std::move(started);
     socket_ = sockets[0];
     return absl::OkStatus();
   }
 
   // Kills the process if it is alive, and reaps it. Returns its wait status; 0 if there was none.
   int Stop() {
-    int status = 0;
-    if (pid_ < 0) return status;
-    close(socket_);
-    kill(-pid_, SIGKILL);  // its process group, which includes assembler and linker
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-    socket_ = -1;
-    return status;
-  }
-
-  // Whether the process has ended. It is not reaped, so that its pid is not reused yet.
-  bool Ended() const {
-    siginfo_t info = {};
-    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+    if (socket_ >= 0) close(std::exchange(socket_, -1));
+    return process_.Kill();
   }
 
   // The reply after the process has closed its socket. begun: it had begun with the request.
   BuildReply Died(bool begun) {
     // Dying closed the socket, so the process ends within moments. Waiting for that keeps its own exit status.
-    for (int i = 0; i < 100 && !Ended(); ++i) absl::SleepFor(absl::Milliseconds(2));
-    const int status = Stop();
-    const std::string how =
-        WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                            : fmt::format("ended with status {}", WEXITSTATUS(status));
+    for (int i = 0; i < 100 && !process_.Ended(); ++i) absl::SleepFor(absl::Milliseconds(2));
+    const std::string how = DescribeEnd(Stop());
     return begun ? Failed(FailureKind::kCompileError, "the compiler " + how)
                  : NotTried(fmt::format("the compiler process ({}) {} before it began", options_.command.front(), how));
   }
 
   const BuildOptions& options_;
-  pid_t pid_ = -1;
+  ChildProcess process_;
   int socket_ = -1;
 };
 

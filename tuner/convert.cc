@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tuner/convert.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -109,13 +111,16 @@ v1::WorkloadProgress ToProto(const WorkloadProgress& progress) {
 Job FromProto(const v1::Job& job) {
   const v1::JobSpec& spec = job.spec();
   Job result;
+  result.name = spec.name();
   for (const v1::WorkloadSpec& workload : spec.workloads()) {
     result.workloads.push_back({workload.digest(),
                                 workload.text(),
                                 workload.op(),
                                 workload.count(),
                                 {workload.hints().begin(), workload.hints().end()},
-                                workload.sizes()});
+                                workload.sizes(),
+                                workload.title(),
+                                fmt::format("{}", fmt::join(workload.nodes(), ", "))});
   }
   result.target = spec.target();
   result.trials = spec.trials();
@@ -129,6 +134,8 @@ Job FromProto(const v1::Job& job) {
   result.device_digest =
       job.needs().fingerprint_digest().empty() ? spec.device_kind() : job.needs().fingerprint_digest();
   result.options.insert(spec.options().begin(), spec.options().end());
+  result.measures_model = spec.has_model();
+  result.earlier.search_ended = spec.has_model() && job.progress().search_ended();
   result.earlier.trials = job.progress().trials();
   result.earlier.seconds = job.progress().seconds();
   result.earlier.spent = FromProto(job.progress().spent());
@@ -153,6 +160,7 @@ v1::JobProgress ToProto(const Progress& progress) {
   if (progress.latency_after_seconds) result.set_latency_after_seconds(*progress.latency_after_seconds);
   result.set_activity(progress.activity);
   *result.mutable_spent() = ToProto(progress.spent);
+  result.set_search_ended(progress.search_ended);
   return result;
 }
 
@@ -253,6 +261,9 @@ v1::Record ToProto(const RecordKey& key, const Batch& batch, const BuildFailed& 
   record.set_op(batch.op);
   record.set_flops(batch.flops);
   record.set_sizes(batch.sizes);
+  record.set_model(batch.model);
+  record.set_title(batch.title);
+  record.set_nodes(batch.nodes);
   record.set_measured_by("tuner");
   record.set_seed(batch.search_seed);
   return record;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion between the tuner's values and the messages of the protocol. In the tuner only farm_client.cc and main.cc
-// use it; all other files know no messages.
+// Conversion between the tuner's values and the messages of the protocol. In the tuner only farm_client.cc,
+// confirm_model.cc, model_compiler.cc and main.cc know messages.
 #ifndef HONE_TUNER_CONVERT_H_
 #define HONE_TUNER_CONVERT_H_
 

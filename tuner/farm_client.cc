@@ -118,11 +118,13 @@ absl::Status FarmClient::RequeueJob(const Requirements& needs) {
   return CallWithRetries([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); });
 }
 
-absl::Status FarmClient::Complete(const Progress& progress, const std::string& error) {
+absl::Status FarmClient::Complete(const Progress& progress, const std::string& error,
+                                  const v1::ModelConfirmation* confirmation) {
   const std::lock_guard lock(report_mutex_);
   v1::CompleteJobRequest request;
   *request.mutable_lease() = lease_;
   *request.mutable_progress() = WithoutReportedSchedules(progress);
+  if (confirmation != nullptr) *request.mutable_progress()->mutable_confirmation() = *confirmation;
   request.set_error(error);
   v1::CompleteJobResponse response;
   return CallWithRetries([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); },
@@ -142,13 +144,19 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
 
 absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
   const v1::Batch batch = ToProto(given);
-  const std::string client_id = fmt::format("{}-{}", lease_.lease_id(), next_batch_++);
   const absl::Time overdue = batch.useful_seconds() > 0
                                  ? job_clock_->Now() + absl::Seconds(batch.useful_seconds()) + kOverdueWaitMax
                                  : absl::InfiniteFuture();
+  HONE_ASSIGN_OR_RETURN(const std::optional<v1::BatchResult> result,
+                        Run(batch, [&] { return job_clock_->Now() > overdue; }));
+  return result.has_value() ? FromProto(*result) : Measured{{}, "no device measured the batch in time"};
+}
+
+absl::StatusOr<std::optional<v1::BatchResult>> FarmClient::Run(const v1::Batch& batch,
+                                                               const std::function<bool()>& over) {
+  const std::string client_id = fmt::format("{}-{}", lease_.lease_id(), next_batch_++);
   HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
-  while (true) {
-    if (job_clock_->Now() > overdue) return Measured{{}, "no device measured the batch in time"};
+  while (!over()) {
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);
@@ -164,15 +172,16 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     if (response.cancelled()) return absl::CancelledError("the job was cancelled");
     job_clock_->SetWaitedForDevices(hone::FromProto(response.waited()));
     if (response.finished().empty()) continue;
-    Measured result = FromProto(response.finished(0).result());
     request.clear_batch_ids();
     request.add_acked_batch_ids(id);
     request.clear_max_wait();
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-    Tuner()->WaitBatch(&context, request, &response);  // errors do not matter: the tracker then keeps the batch longer
-    return result;
+    v1::WaitBatchResponse unused;
+    Tuner()->WaitBatch(&context, request, &unused);  // errors do not matter: the tracker then keeps the batch longer
+    return std::optional(std::move(*response.mutable_finished(0)->mutable_result()));
   }
+  return std::optional<v1::BatchResult>();
 }
 
 absl::StatusOr<std::optional<FarmDevice>> FarmClient::FindDevice(const Requirements& requirements) {
@@ -223,6 +232,7 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
     record.set_id(
         fmt::format("build-{}-{}-{}", key.workload_digest.substr(0, 16), absl::ToUnixNanos(now), failed.candidate.id));
     *record.mutable_time() = hone::ToProto(now);
+    record.set_job_id(lease_.job_id());
   }
   v1::AppendRecordsResponse response;
   HONE_RETURN_IF_ERROR(

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,13 @@ class FarmClient : public Farm {
   absl::Status RequeueJob(const Requirements& needs) override;
   void Abandon() override { abandoned_ = true; }
 
-  // Ends the job at the tracker. error: why the job failed; "": it succeeded.
-  absl::Status Complete(const Progress& progress, const std::string& error);
+  // Submits the batch, whose messages the caller makes, and waits for its result. over: asked about once a second;
+  // nullopt once it returns true. Errors: as Farm::Measure.
+  absl::StatusOr<std::optional<v1::BatchResult>> Run(const v1::Batch& batch, const std::function<bool()>& over);
+
+  // Ends the job at the tracker. error: why the job failed; "": it succeeded. confirmation: of the whole model; null:
+  // the job has none.
+  absl::Status Complete(const Progress& progress, const std::string& error, const v1::ModelConfirmation* confirmation);
 
  private:
   // Repeats the call while the tracker cannot be reached or cannot store anything. bytes: size of a large request,

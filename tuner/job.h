@@ -23,6 +23,7 @@ struct JobWorkload {
   // The points at which candidates are measured, as base/size_points.h writes them; empty: the workload has no open
   // sizes.
   std::string sizes = {};
+  std::string title = {}, nodes = {};  // for records: a title, and the model's nodes that it computes
 };
 
 struct WorkloadProgress {
@@ -50,9 +51,12 @@ struct Progress {
   std::optional<double> latency_before_seconds, latency_after_seconds;
   std::string activity;  // what the tuner is doing, one line for display
   TimeSpent spent;
+  bool search_ended = false;  // nothing is left but the run of the whole model, if the job has one
+  std::string device_digest;  // the kind of device that measures; not reported
 };
 
 struct Job {
+  std::string name;  // of the model, for records
   std::vector<JobWorkload> workloads;
   std::string target;             // text
   int64_t trials = 0;             // over all workloads; 0: no limit
@@ -65,7 +69,8 @@ struct Job {
   absl::Duration heartbeat = absl::Seconds(5);  // interval of the calls that renew the lease
   absl::Time until = absl::InfiniteFuture();    // wall-clock time at which the job ends, even if it had to wait
   std::map<std::string, std::string> options;   // an unknown option is an error
-  Progress earlier;                             // of earlier attempts: trials, failures and times only
+  bool measures_model = false;                  // the whole model is run when the search has ended
+  Progress earlier;                             // of earlier attempts: trials, failures, times and search_ended only
 };
 
 }  // namespace hone::tuner

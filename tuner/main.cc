@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -30,9 +31,11 @@
 #include "transport/transport.h"
 #include "tuner/build_pool.h"
 #include "tuner/build_worker.h"
+#include "tuner/confirm_model.h"
 #include "tuner/convert.h"
 #include "tuner/farm_client.h"
 #include "tuner/job_clock.h"
+#include "tuner/model_compiler.h"
 #include "tuner/tune_loop.h"
 
 namespace hone::tuner {
@@ -46,8 +49,9 @@ struct Options {
   BuildOptions build;
   int jobs = 4;  // tuned at a time
   bool die_with_parent = false;
-  int build_worker = -1;    // socket of a build worker; negative: the process is a tuner
-  std::string reproducers;  // folder for reproducers of pass failures; empty: none are written
+  int build_worker = -1;      // socket of a build worker; negative: the process is none
+  std::string compile_model;  // folder of a model to compile (model_compiler.h); empty: the process is a tuner
+  std::string reproducers;    // folder for reproducers of pass failures; empty: none are written
 };
 
 // Tunes a leased job. Success and errors of the job itself end it. After an error of the farm it stays open and is
@@ -75,8 +79,15 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
     default:
       break;
   }
+  std::optional<v1::ModelConfirmation> confirmation;
+  if (tuned.ok() && job.measures_model) {
+    HONE_ASSIGN_OR_RETURN(confirmation,
+                          ConfirmModel(leased.job(), job, farm, {options.build.command, channel}, progress));
+    progress.activity.clear();
+  }
   FarmClient closing(channel, leased.lease(), options.tracker, &job_clock);  // the loop may have abandoned `farm`
-  HONE_RETURN_IF_ERROR(closing.Complete(progress, tuned.ok() ? "" : std::string(tuned.message())));
+  HONE_RETURN_IF_ERROR(closing.Complete(progress, tuned.ok() ? "" : std::string(tuned.message()),
+                                        confirmation.has_value() ? &*confirmation : nullptr));
   return tuned;
 }
 
@@ -252,6 +263,7 @@ int Main(int argc, char** argv) {
   app.add_option("--identity", options.identity, "folder with the tuner's certificate (default: ~/.config/hone/tuner)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--build-worker", options.build_worker)->group("");
+  app.add_option("--compile-model", options.compile_model)->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -261,6 +273,7 @@ int Main(int argc, char** argv) {
     Builder builder(options.reproducers);
     return ServeBuilds(options.build_worker, [&](const BuildRequest& request) { return builder.Build(request); });
   }
+  if (!options.compile_model.empty()) return CompileModelIn(options.compile_model);
   if (!options.reproducers.empty()) options.build.command.push_back("--reproducers=" + options.reproducers);
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
   // Blocked before any thread starts, so that all threads leave them to sigwait.

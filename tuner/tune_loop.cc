@@ -6,18 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,7 +25,9 @@
 #include "compiler/space/space.h"
 #include "tuner/analytic_model.h"
 #include "tuner/budget.h"
+#include "tuner/confirmation_time.h"
 #include "tuner/cost_model.h"
+#include "tuner/heartbeat.h"
 #include "tuner/one_speed.h"
 #include "tuner/pretrained.h"
 #include "tuner/search_parts.h"
@@ -86,25 +84,6 @@ class ScopedSharedHostLock {
   std::optional<ScopedHostLock> lock_;
 };
 
-// A thread that renews the lease until destruction. Waiting for the host lock, reading records or learning may take
-// longer than a lease lasts.
-class Heartbeat {
- public:
-  Heartbeat(Farm& farm, absl::Duration every)
-      : thread_([&farm, every](const std::stop_token& stop) {
-          std::mutex mutex;
-          std::condition_variable_any stopped;
-          std::unique_lock lock(mutex);
-          while (!stop.stop_requested()) {
-            farm.RenewLease();
-            stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(every), [] { return false; });
-          }
-        }) {}
-
- private:
-  std::jthread thread_;
-};
-
 // The loop that tunes one job. Its state belongs to the thread that calls Run; only visits use others.
 class TuneLoop {
  public:
@@ -116,6 +95,7 @@ class TuneLoop {
         wall_clock_(wall_clock),
         lock_(HostLock::Open()),
         budget_(job),
+        search_ended_(job.earlier.search_ended),
         failed_(job.earlier.failed),
         spent_(job.earlier.spent) {}
 
@@ -123,8 +103,11 @@ class TuneLoop {
     HONE_RETURN_IF_ERROR(MakeTasks());
     HONE_RETURN_IF_ERROR(AwaitDevice());
     HONE_RETURN_IF_ERROR(ReadRecords());
-    if (!budget_.nothing_left()) HONE_RETURN_IF_ERROR(SearchAll());
-    HONE_RETURN_IF_ERROR(ConfirmAll());
+    if (!search_ended_) {
+      if (!budget_.nothing_left()) HONE_RETURN_IF_ERROR(SearchAll());
+      HONE_RETURN_IF_ERROR(ConfirmAll());
+      search_ended_ = true;
+    }
     return FinalStatus();
   }
 
@@ -148,6 +131,8 @@ class TuneLoop {
     }
     p.activity = activity_;
     p.spent = Spent();
+    p.search_ended = search_ended_;
+    p.device_digest = device_.fingerprint_digest;
     return p;
   }
 
@@ -193,6 +178,9 @@ class TuneLoop {
       task->description.requirements.labels = job_.labels;
       task->description.requirements.devices = job_.devices;
       task->description.requirements.fingerprint_digest = job_.device_digest;
+      task->description.model = job_.name;
+      task->description.title = given.title;
+      task->description.nodes = given.nodes;
       task->description.search_seed = job_.seed;
       task->description.fill_seed = 1;  // equal for all batches, so a device computes the reference's outputs once
       task->description.priority = job_.priority;
@@ -382,13 +370,22 @@ class TuneLoop {
     visits.Start(std::move(visit));
   }
 
-  double SearchSecondsLeft() const { return SecondsLeft(ConfirmSeconds()); }
+  double SearchSecondsLeft() const { return SecondsLeft(ConfirmSeconds(), ModelRunSeconds()); }
 
-  // The seconds left of the budget or until Job::until, whichever is less. `reserve` seconds are kept back, but at most
-  // a quarter of either. Waiting does not use up the budget.
-  double SecondsLeft(double reserve) const {
+  // The estimated seconds of the run of the whole model after the search; 0: there is none.
+  double ModelRunSeconds() const {
+    if (!job_.measures_model) return 0;
+    double untuned = 0;
+    for (const Task& task : tasks_) untuned += static_cast<double>(task.count) * CallSecondsOf(task).default_call;
+    return ConfirmationSeconds(job_.earlier.seconds + Seconds(), untuned, tasks_.size());
+  }
+
+  // The seconds left of the budget or until Job::until, whichever is less. `reserve` seconds are kept back, and of the
+  // time until Job::until also `model_run`, for which the budget is not meant; but at most a quarter of the budget, and
+  // of the time that this attempt had until Job::until. Waiting does not use up the budget.
+  double SecondsLeft(double reserve, double model_run = 0) const {
     const double until = absl::ToDoubleSeconds(job_.until - wall_clock_());
-    return std::min(budget_.SecondsLeft(Seconds(), reserve), until - std::min(reserve, std::max(0.0, until) / 4));
+    return std::min(budget_.SecondsLeft(Seconds(), reserve), until - std::min(reserve + model_run, seconds_until_ / 4));
   }
 
   // Limits the visit so that a workload with slow kernels leaves time for the first measurements of the others.
@@ -623,7 +620,7 @@ class TuneLoop {
   // The job's status: an error only if no workload was measured. Otherwise the progress says for each workload without
   // a time why it has none.
   absl::Status FinalStatus() {
-    bool measured = false;
+    bool measured = job_.earlier.search_ended;  // an earlier attempt has measured, maybe with another compiler
     std::string error = fmt::format("nothing could be measured: {}", kUnmeasured);
     for (Task& task : tasks_) {
       if (task.best_seconds.has_value()) {
@@ -656,6 +653,8 @@ class TuneLoop {
   target::Target target_;
   FarmDevice device_;
   std::vector<Task> tasks_;
+  const double seconds_until_ = std::max(0.0, absl::ToDoubleSeconds(job_.until - wall_clock_()));  // at the start
+  bool search_ended_;  // what is left of the job is outside of this loop
   absl::Time started_ = absl::InfinitePast(), next_report_ = absl::InfinitePast();
   std::string activity_ = "starting";
   int64_t trials_ = 0, begun_ = 0;         // trials of this attempt with an outcome; begun and not lost

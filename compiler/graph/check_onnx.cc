@@ -16,6 +16,8 @@
 namespace hone::graph {
 namespace {
 
+constexpr int64_t kReadBytesMax = 1 << 16;  // enough for shapes and scales; the import reads more where it must
+
 // The model, with the parts that ONNX Runtime is to compute in place of their nodes.
 struct SplitModel {
   RawModel model;
@@ -23,7 +25,6 @@ struct SplitModel {
 };
 
 absl::StatusOr<SplitModel> ReadWithoutWeights(const std::string& path, const ImportOptions& options) {
-  constexpr int64_t kReadBytesMax = 1 << 16;  // enough for shapes and scales; the import reads more where it must
   SplitModel read;
   HONE_ASSIGN_OR_RETURN(read.model, ReadOnnxFile(path, {options.may_read, kReadBytesMax, options.fallback}));
   if (!options.fallback) return read;
@@ -112,6 +113,12 @@ absl::StatusOr<std::vector<std::string>> InputNames(const std::string& path) {
   std::vector<std::string> names;
   for (const RawInput& input : read.model.graph.inputs) names.push_back(input.name);
   return names;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ExternalFiles(const std::string& path) {
+  std::map<std::string, std::string> files;
+  HONE_RETURN_IF_ERROR(ReadOnnxFile(path, {.external_bytes_max = kReadBytesMax, .external_files = &files}).status());
+  return files;
 }
 
 }  // namespace hone::graph

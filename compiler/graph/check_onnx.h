@@ -6,6 +6,7 @@
 #ifndef HONE_COMPILER_GRAPH_CHECK_ONNX_H_
 #define HONE_COMPILER_GRAPH_CHECK_ONNX_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ absl::StatusOr<OpenRanges> ChooseOpenRanges(const std::string& path, const Impor
 // The names of the model's inputs, in the order of the file; initializers are not among them. Errors: the file cannot
 // be read or is damaged.
 absl::StatusOr<std::vector<std::string>> InputNames(const std::string& path);
+// The paths of the files with the model's external data, by the locations that the model states. Errors: the same.
+absl::StatusOr<std::map<std::string, std::string>> ExternalFiles(const std::string& path);
 
 }  // namespace hone::graph
 

@@ -37,7 +37,7 @@ class Fuser {
         consumers_(Consumers(graph)),
         meets_(ImmediatePostDominators(graph)) {}
 
-  absl::StatusOr<std::vector<Cluster>> Run() {
+  absl::StatusOr<std::vector<Cluster>> Run(Fusion fusion) {
     const int count = static_cast<int>(graph_.nodes.size());
     for (const Node& node : graph_.nodes) {
       traits_.emplace_back();
@@ -49,6 +49,7 @@ class Fuser {
     std::iota(cluster_.begin(), cluster_.end(), 0);
     members_.resize(graph_.nodes.size());
     for (int i = 0; i < count; ++i) members_[i] = {i};
+    if (fusion == Fusion::kNone) return Collect();
     for (int i = 0; i < count; ++i) {
       if (traits_[i].reduces && members_[cluster_[i]].size() == 1) GrowReduction(i);
     }
@@ -322,6 +323,6 @@ std::string Fuser::Label(const std::vector<int>& members) const {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Cluster>> Fuse(const Graph& graph) { return Fuser(graph).Run(); }
+absl::StatusOr<std::vector<Cluster>> Fuse(const Graph& graph, Fusion fusion) { return Fuser(graph).Run(fusion); }
 
 }  // namespace hone::graph

@@ -7,6 +7,7 @@
 #ifndef HONE_COMPILER_GRAPH_FUSE_H_
 #define HONE_COMPILER_GRAPH_FUSE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,12 @@ struct Cluster {
   std::string op;          // label of the workload, see Workload::op: "conv2d", "matmul", "softmax", "elementwise", ...
 };
 
+// kNone makes each node a cluster of its own, for a plan that computes every value of the graph.
+enum class Fusion : uint8_t { kFull, kNone };
+
 // Returns the clusters in execution order. Every node is in exactly one of them, except views (IsView in op_facts.h),
 // which are in none. The graph must be tidy (graph_edit.h).
-absl::StatusOr<std::vector<Cluster>> Fuse(const Graph& graph);
+absl::StatusOr<std::vector<Cluster>> Fuse(const Graph& graph, Fusion fusion = Fusion::kFull);
 
 }  // namespace hone::graph
 

@@ -19,7 +19,7 @@ using SizeNumbers = std::map<std::string, int64_t, std::less<>>;
 
 class Interpreter {
  public:
-  explicit Interpreter(const Plan& plan) : plan_(plan), bytes_(plan.tensors.size()) {
+  Interpreter(const Plan& plan, const PlanWatch& watch) : plan_(plan), watch_(watch), bytes_(plan.tensors.size()) {
     for (size_t i = 0; i < plan.tensors.size(); ++i) {
       if (plan.tensors[i].data != nullptr) bytes_[i] = *plan.tensors[i].data;
     }
@@ -52,7 +52,7 @@ class Interpreter {
         HONE_ASSIGN_OR_RETURN(action, Do(action));
         if (jumped_) call = static_cast<size_t>(plan_.actions[action].call);
       } else {
-        HONE_RETURN_IF_ERROR(Call(plan_.calls[call++]));
+        HONE_RETURN_IF_ERROR(Call(call++));
       }
     }
     return absl::OkStatus();
@@ -74,7 +74,8 @@ class Interpreter {
     return size.Substitute(numbers).value();
   }
 
-  absl::Status Call(const PlanCall& call) {
+  absl::Status Call(size_t number) {
+    const PlanCall& call = plan_.calls[number];
     if (call.foreign >= 0) {
       return absl::UnimplementedError(fmt::format("'{}' is computed by ONNX Runtime, which the interpreter is not",
                                                   plan_.foreign[call.foreign].name));
@@ -91,7 +92,9 @@ class Interpreter {
     for (size_t i = 0; i < workload->params.size(); ++i) params.push_back(BytesOf(call.arguments[i]));
     HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, ir::Interpret(*workload, params));
     for (size_t i = 0; i < results.size(); ++i) {
-      BytesOf(call.arguments[workload->params.size() + i]) = std::move(results[i]);
+      const TensorId id = call.arguments[workload->params.size() + i];
+      BytesOf(id) = std::move(results[i]);
+      if (watch_) watch_(number, plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id, BytesOf(id));
     }
     return absl::OkStatus();
   }
@@ -148,6 +151,7 @@ class Interpreter {
   }
 
   const Plan& plan_;
+  const PlanWatch& watch_;
   std::vector<ir::Bytes> bytes_;  // per tensor without alias_of
   SizeNumbers sizes_;
   bool jumped_ = false;  // whether the last action was a jump that was taken
@@ -156,8 +160,8 @@ class Interpreter {
 }  // namespace
 
 absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs,
-                                                     std::vector<ir::Shape>* shapes) {
-  Interpreter interpreter(plan);
+                                                     std::vector<ir::Shape>* shapes, const PlanWatch& watch) {
+  Interpreter interpreter(plan, watch);
   HONE_RETURN_IF_ERROR(interpreter.SetInputs(inputs));
   HONE_RETURN_IF_ERROR(interpreter.Run());
   std::vector<ir::Bytes> outputs;

@@ -3,6 +3,8 @@
 #ifndef HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_
 #define HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_
 
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,10 +13,16 @@
 
 namespace hone::graph {
 
+// Called after each call, for each tensor that it wrote, which is no alias. The watch may change the bytes; later calls
+// read the changed ones.
+using PlanWatch = std::function<void(size_t call, TensorId tensor, ir::Bytes& bytes)>;
+
 // `inputs` has the row-major bytes of each plan input, exactly as many as its type takes; their shapes must be fixed.
 // Returns the bytes of each plan output. `shapes`, unless nullptr, receives the shape of each, which a run may decide.
+// watch: may be empty.
 absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs,
-                                                     std::vector<ir::Shape>* shapes = nullptr);
+                                                     std::vector<ir::Shape>* shapes = nullptr,
+                                                     const PlanWatch& watch = {});
 
 }  // namespace hone::graph
 

@@ -181,6 +181,7 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
   }
   HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, external));
   if (external.options.may_read) HONE_RETURN_IF_ERROR(external.options.may_read(path.string()));
+  if (external.options.external_files != nullptr) external.options.external_files->emplace(location, path.string());
   if (length >= 0 && length != bytes) {
     return absl::InvalidArgumentError(
         fmt::format("external data: length is {} bytes, but the shape needs {}", length, bytes));

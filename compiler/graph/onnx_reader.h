@@ -127,6 +127,8 @@ struct ReadOptions {
   // Keeps the bytes of nodes and functions, and of tensors that Constant cannot hold, so that another runtime can read
   // them.
   bool keeps_sources = false;
+  // Gets the path of each file of external data, by the location that the model states. Null: not wanted.
+  std::map<std::string, std::string>* external_files = nullptr;
   bool defers() const { return external_bytes_max < INT64_MAX; }
 };
 

@@ -27,6 +27,7 @@ namespace {
 // What the builders of a model's graph and of the graphs inside it share.
 struct Building {
   Plan plan;
+  Fusion fusion = Fusion::kFull;
   std::map<std::string, int> workloads;  // workload index by digest
   std::set<TensorId> swapped;            // tensors whose memory moves while the model runs
   std::vector<Origin> origins;           // of all graphs
@@ -55,7 +56,7 @@ class PlanBuilder {
     for (const Node& node : graph_.nodes) {
       if (IsView(node)) alias_source_[node.outputs[0]] = node.inputs[0];
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<Cluster> clusters, Fuse(graph_));
+    HONE_ASSIGN_OR_RETURN(std::vector<Cluster> clusters, Fuse(graph_, building_.fusion));
     for (const Cluster& cluster : clusters) {
       const Node& exit = graph_.nodes[static_cast<size_t>(cluster.nodes.back())];
       HONE_RETURN_IF_ERROR(IsControlFlow(exit) ? AddControlFlow(exit) : AddCall(cluster));
@@ -454,8 +455,8 @@ absl::Status ForeignNeedsCpu(const std::string& name) {
                   name));
 }
 
-absl::StatusOr<Plan> BuildPlan(const Graph& graph) {
-  Building building;
+absl::StatusOr<Plan> BuildPlan(const Graph& graph, Fusion fusion) {
+  Building building{.plan = {}, .fusion = fusion, .workloads = {}, .swapped = {}, .origins = {}};
   HONE_RETURN_IF_ERROR(PlanBuilder(graph, building).Run());
   std::set<std::string> called;
   for (const PlanCall& call : building.plan.calls) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/graph/fuse.h"
 #include "compiler/graph/graph.h"
 #include "compiler/ir/workload.h"
 #include "compiler/pass_runner.h"
@@ -157,7 +158,7 @@ absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions
 // The error for a part that ONNX Runtime would compute beside a device with lanes.
 absl::Status ForeignNeedsCpu(const std::string& name);
 // The last step alone: fuses a tidy graph (graph_edit.h) without running passes.
-absl::StatusOr<Plan> BuildPlan(const Graph& graph);
+absl::StatusOr<Plan> BuildPlan(const Graph& graph, Fusion fusion = Fusion::kFull);
 
 }  // namespace hone::graph
 

@@ -44,6 +44,13 @@ absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s, const ir::Ranges& sizes = 
 // FailedPrecondition if an extent is not constant, or if the result would have more than 4096 statements.
 absl::StatusOr<ir::Stmt> Unroll(const ir::Stmt& s);
 
+// Computes quotients and remainders by anything but numbers once, as early as their variables are known, at the
+// beginning of a loop's body.
+//
+// LLVM does not move a division out of a condition, nor what is computed from it. Inner loops would divide again for
+// each element. Later passes know less of a variable than of the division that it stands for.
+ir::Stmt HoistDivisions(const ir::Stmt& s);
+
 // Turns masks and conditions that are the same for all elements of a vector into a Broadcast of one scalar condition.
 // They stay masks: no If is made.
 //

@@ -40,10 +40,24 @@ absl::Status RewriteBody(ir::Func& func) {
 
 ir::Stmt Simplify(const ir::Stmt& s, const ir::Ranges& sizes) { return ir::Simplify(s, sizes); }
 
+bool IsBoundLoop(const ir::Stmt& s) {
+  const ir::For* loop = s.As<ir::For>();
+  return loop != nullptr && (loop->kind == ir::LoopKind::kGroup || loop->kind == ir::LoopKind::kLane);
+}
+
+// The rewrite, for funcs of threads with open sizes. Loops over groups and lanes must stay directly inside one another,
+// and with fixed sizes there is nothing to gain.
+template <auto kRewrite>
+ir::Stmt InOpenThreads(const ir::Stmt& s, const ir::Ranges& sizes) {
+  return sizes.empty() || ir::AnyStmt(s, IsBoundLoop) ? s : kRewrite(s);
+}
+
 constexpr Pass<ir::Func> kPasses[] = {
-    {"simplify", RewriteBody<Simplify>},   {"peel", RewriteBody<Peel>},         {"simplify", RewriteBody<Simplify>},
-    {"flatten", RewriteBody<Flatten>},     {"simplify", RewriteBody<Simplify>}, {"peel_ends", RewriteBody<PeelEnds>},
-    {"vectorize", RewriteBody<Vectorize>}, {"unroll", RewriteBody<Unroll>},     {"simplify", RewriteBody<Simplify>},
+    {"simplify", RewriteBody<Simplify>},   {"peel", RewriteBody<Peel>},
+    {"simplify", RewriteBody<Simplify>},   {"flatten", RewriteBody<Flatten>},
+    {"simplify", RewriteBody<Simplify>},   {"peel_ends", RewriteBody<PeelEnds>},
+    {"vectorize", RewriteBody<Vectorize>}, {"unroll", RewriteBody<Unroll>},
+    {"simplify", RewriteBody<Simplify>},   {"hoist_divisions", RewriteBody<InOpenThreads<HoistDivisions>>},
 };
 
 // The values of open sizes, and of group.id and lane.id in the grid.

@@ -37,9 +37,9 @@ enum class Tail : uint8_t {
   // The tail is a second copy of the code with its own constant extent. No wasted work; twice the code.
   kPeel,
   // Only for loops over output elements with an open extent, which may be less than the factor, of at most
-  // kFittedTileMax. What is left behind the full
-  // tiles is one tile of up to half of the factor, or two that share it evenly. The code has a copy for each length.
-  // Little wasted work, no conditions inside, several times the code.
+  // kFittedTileMax. What is left behind the full tiles is one or two shorter tiles, which share evenly
+  // (fitted_tiles.h). The code has a copy for each length. Little wasted work, no conditions inside, several times the
+  // code.
   kFit,
 };
 

@@ -23,11 +23,8 @@ absl::StatusOr<Roofline> RooflineOfDevice(const Target& target, int /*threads*/)
   if (error.ok()) error = library.Open(target.device, &device);
   if (error.ok()) error = drivers::MeasureRoofline<Driver>(device, {}, &measured);
   if (!error.ok()) return absl::UnavailableError(error.text);
-  Roofline roofline = {.flops_per_second = measured.flops_per_second, .levels = {}};
-  if (measured.cache_bytes > 0)
-    roofline.levels.push_back({static_cast<uint64_t>(measured.cache_bytes), measured.cache_bytes_per_second});
-  roofline.levels.push_back({UINT64_MAX, measured.memory_bytes_per_second});
-  return roofline;
+  return RooflineWithCache(measured.flops_per_second, measured.cache_bytes, measured.cache_bytes_per_second,
+                           measured.memory_bytes_per_second);
 }
 
 }  // namespace hone::target

@@ -97,6 +97,11 @@ export function askLines(path: string, signal: AbortSignal): Promise<{ text: str
   }));
 }
 
+/** The contents of a file of a run, which a link could not ask for: it could not show who asks. */
+export function askFile(digest: string, signal: AbortSignal): Promise<Blob> {
+  return send('GET', `files/${encodeURIComponent(digest)}/contents`, { signal }, (response) => response.blob());
+}
+
 export function act<T>(method: 'POST' | 'DELETE', path: string, body?: object): Promise<T> {
   const question: Question = body
     ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }

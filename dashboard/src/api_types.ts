@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tracker's API answers: docs/API.md in types. A test holds the two against each other, field by field
-// (tests/types_are_those_of_the_api.js), so each interface says which address answers it.
+// What the tracker's API answers: docs/API.md in types. A test compares the two field by field
+// (tests/dashboard/types.mjs), so each interface says which address answers it, or takes it as its body. With
+// docs/API.md they make the OpenAPI document (dashboard/openapi.mjs).
 //
 // Not known is null. Lists come in pages: `more` says that there is more.
 
@@ -9,6 +10,12 @@ export interface Session {
   role: 'viewer' | 'client' | 'admin';
   name: string;
   session: boolean;
+  tracker: string;
+}
+
+/** Body of POST /api/v1/session */
+export interface TokenBody {
+  token: string;
 }
 
 /** GET /api/v1/overview */
@@ -35,13 +42,38 @@ export interface Jobs {
   more: boolean;
 }
 
+/** GET /api/v1/tuners */
+export interface Tuners {
+  tuners: TunerLine[];
+}
+
+export interface TunerLine {
+  tuner: string;
+  online: boolean;
+  last_seen: string;
+  jobs: string[];
+}
+
+/** GET /api/v1/models */
+export interface Models {
+  models: ModelLine[];
+}
+
+export interface ModelLine {
+  model: string;
+  newest: string;
+  tunes: number;
+  runs: number;
+}
+
 export interface Job {
   job: string;
   model: string;
+  models: string[]; // that it is about: names without .onnx or .hone
   target: string;
   group: string;
   devices: string[];
-  run: unknown; // null for a job that tunes; docs/API.md
+  run: Run | null; // null for a job that tunes
   state: string;
   waiting_for: string;
   notice: { url: string; delivered: boolean; given_up: boolean; attempts: number; problem: string } | null;
@@ -62,6 +94,86 @@ export interface Job {
   failed: Record<string, number>;
   latency_ms_before: number | null;
   latency_ms_after: number | null;
+  confirmation: Confirmation | null;
+}
+
+/** The run of the whole model at the end of a job. */
+export interface Confirmation {
+  device: string;
+  before_ms: number | null;
+  after_ms: number | null;
+  ratio: number | null;
+  ratio_low: number | null;
+  ratio_high: number | null;
+  kernels_ratio: number | null;
+  kernels_disagree: boolean;
+  problem: string;
+  packages: ConfirmedPackage[]; // empty in lists
+}
+
+export interface FileName {
+  name: string;
+  digest: string;
+  bytes: number;
+}
+
+/** A run of packages. The reports of its packages are there once it has succeeded, where it is asked for alone. */
+export interface Run {
+  kind: string;
+  device: string;
+  packages: RunPackage[];
+  ratio: { ratio: number; low: number; high: number; pairs: number } | null;
+  inputs: FileName | null;
+  shapes: string[];
+  seconds: number;
+  threads: number;
+  profile: boolean;
+  keep_outputs: boolean;
+  keep_values: boolean;
+  allow_onnx_runtime: boolean;
+  temperature_before_c: number | null;
+  temperature_after_c: number | null;
+  clock_before_mhz: number | null;
+  clock_after_mhz: number | null;
+  power_watts: number | null;
+  power_source: string;
+  roofline: { peak_gflops: number; levels: { bytes: number | null; gbytes_per_second: number }[] } | null;
+}
+
+export interface PackageReport {
+  target: string;
+  threads: number;
+  load_ms: number;
+  first_run_ms: number;
+  min_ms: number | null;
+  median_ms: number | null;
+  p90_ms: number | null;
+  p99_ms: number | null;
+  runs: number;
+  peak_memory_bytes: number | null;
+  kernels: RunKernel[];
+  minutes: { runs: number; median_ms: number; temperature_c: number | null; clock_mhz: number | null }[];
+  outputs: FileName | null;
+  flops: number | null;
+  bytes_touched: number | null;
+  work_unknown: string;
+  roofline_ms: number | null;
+  roofline_share: number | null;
+  passed_over: string[];
+}
+
+export interface ConfirmedPackage extends PackageReport {
+  name: string;
+}
+
+export interface RunPackage extends FileName, Partial<PackageReport> {}
+
+/** One call of a kernel. */
+export interface RunKernel {
+  symbol: string;
+  nodes: string[];
+  target: string;
+  time_ms: number;
 }
 
 /** GET /api/v1/jobs/* */
@@ -74,6 +186,8 @@ export interface JobDetail extends Job {
   labels: Record<string, string>;
   device_kind: string;
   attempts: number;
+  ended_because: string;
+  latency: { at: string; seconds: number; trials: number; latency_ms: number }[];
   spent: {
     proposing_seconds: number;
     learning_seconds: number;
@@ -90,6 +204,7 @@ export interface JobDetail extends Job {
 export interface JobWorkload {
   digest: string;
   operator: string;
+  title: string;
   count: number;
   flops: number;
   sizes: string;
@@ -103,6 +218,94 @@ export interface JobWorkload {
   share_after: number | null;
   schedule: string;
   trouble: string;
+}
+
+/** Body of POST /api/v1/jobs: a JobSpec of proto/hone/v1/job.proto as JSON. */
+export interface JobBody {
+  name?: string;
+  request_id?: string;
+  devices?: string[];
+  labels?: Record<string, string>;
+  device_kind?: string;
+  priority?: number;
+  group?: string;
+  notify_url?: string;
+  until?: string;
+  run?: {
+    packages: { digest: string; bytes: number; name?: string }[];
+    inputs?: { digest: string; bytes: number; name?: string };
+    shapes?: string[];
+    threads?: number;
+    seconds?: number;
+    profile?: boolean;
+    keep_outputs?: boolean;
+    keep_values?: boolean;
+    allow_onnx_runtime?: boolean;
+  };
+  target?: string;
+  threads?: number;
+  trials?: number;
+  time_budget?: string;
+  seed?: number;
+  options?: Record<string, string>;
+  model_digest?: string;
+  workloads?: {
+    digest: string;
+    text: string;
+    count: number;
+    op?: string;
+    title?: string;
+    flops?: number;
+    hints?: string[];
+    sizes?: string;
+    nodes?: string[];
+  }[];
+  model?: {
+    files: { path: string; file: { digest: string; bytes: number; name?: string } }[];
+    programs: { inputs?: { input: string; dimensions: { min: number; max: number; step?: number }[] }[] }[];
+    bound_texts?: Record<string, string>;
+    bound_files?: Record<string, string>;
+    operators?: string[];
+    defaults_as_constants?: boolean;
+    fallback?: boolean;
+    loop_steps?: number;
+  };
+}
+
+/** POST /api/v1/jobs/{job}/cancel */
+export interface CancelledJob {
+  job: string;
+}
+
+/** Body of POST /api/v1/files */
+export interface FileOffer {
+  digest: string;
+  chunks: { digest: string; bytes: number }[];
+}
+
+/** POST /api/v1/files */
+export interface MissingChunks {
+  digest: string;
+  missing: number[];
+}
+
+/** GET /api/v1/files/{digest} */
+export interface FileDescription {
+  digest: string;
+  bytes: number;
+  chunks: { digest: string; bytes: number }[];
+}
+
+/** PUT /api/v1/files/{digest}/chunks/{index} */
+export interface StoredChunk {
+  digest: string;
+  missing: number;
+}
+
+/** PUT /api/v1/files/{digest}/contents */
+export interface StoredFile {
+  digest: string;
+  bytes: number;
 }
 
 /** GET /api/v1/devices */
@@ -127,7 +330,7 @@ export interface Device {
   reason: string;
   drained: boolean;
   last_seen: string | null;
-  running: { job: string; workload: string; attempt: number; since: string } | null;
+  running: { job: string; model: string; workload: string; title: string; attempt: number; since: string } | null;
   batches: number;
   candidates: number;
   losses: number;
@@ -148,6 +351,21 @@ export interface Device {
     throttled: boolean;
   } | null;
   sandbox: { level: string; missing: Record<string, string> };
+}
+
+/** Body of POST /api/v1/agents/{agent}/drain */
+export interface DrainBody {
+  reason?: string;
+}
+
+/** POST /api/v1/agents/{agent}/drain */
+export interface DrainedAgent {
+  agent: string;
+}
+
+/** POST /api/v1/agents/{agent}/release */
+export interface ReleasedAgent {
+  agent: string;
 }
 
 /** GET /api/v1/workloads/* */
@@ -213,6 +431,9 @@ export interface Best {
   row: number;
   workload: string;
   operator: string;
+  title: string; // of the workload, "conv2d 56x56x64 (3x3x3)"
+  model: string;
+  nodes: string; // of the model's file, separated by ", "
   target: string;
   device: string;
   compiler: string;
@@ -224,6 +445,7 @@ export interface Best {
   confirmed: boolean;
   records: number;
   measured_at: string;
+  measured_by: string;
   measurement: string;
 }
 
@@ -233,13 +455,16 @@ export interface Records {
   more: boolean;
 }
 
-/** A line of JSON of the records (docs/RECORDS.md), and its row. */
+/**
+ * A line of JSON of the records, and its row.
+ * @open docs/RECORDS.md has all fields, of which a line leaves out those that are not known.
+ */
 export interface RecordRow {
   row: number;
   median_ms: number | null;
   measurement: string;
   batch: string;
-  workload: { digest: string; operator: string; flops: number; text?: string };
+  workload: { digest: string; operator: string; flops: number; text?: string; title?: string };
   target: string;
   device: string;
   compiler: string;
@@ -263,11 +488,15 @@ export interface RecordRow {
   environment: string;
   measured_by: string;
   measured_at_ms: number;
+  job?: string;
+  model?: string;
+  nodes?: string;
   seed: number; // rounded: it has 64 bits, which no number here has
   seed_text: string;
 }
 
-/** GET /api/v1/candidates/* */
+/** GET /api/v1/candidates/{row}
+ * @open as RecordRow */
 export interface Candidate extends RecordRow {
   command: string;
   kernel_command: string | null;
@@ -281,9 +510,15 @@ export interface RecordStats {
   failed: Record<string, number>;
 }
 
-/** `data` of an event `change`. */
+/** `data` of an event `change` of GET /api/v1/events. */
 export interface Change {
   jobs?: { changed: Job[]; gone: string[] };
   devices?: { changed: Device[]; gone: string[] };
   overview?: Omit<Overview, 'running'>;
+}
+
+/** GET /healthz */
+export interface Health {
+  status: string;
+  checks: Record<string, string>;
 }

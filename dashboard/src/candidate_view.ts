@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is shown of one candidate, alone or beside another one.
-import type { Candidate } from './api_types';
+import type { Candidate, RecordRow } from './api_types';
 import { type Child, h } from './dom';
-import { count, instant, milliseconds, number, percent, words } from './format';
+import { count, instant, milliseconds, number, percent, short, words } from './format';
 import { Plot } from './plot';
 import { countingRepeats, histogram } from './repeats';
+
+/** What the workload of a record is called. */
+export const titleOf = ({ workload }: Pick<RecordRow, 'workload'>): string =>
+  workload.title || workload.operator || short(workload.digest);
 
 export class Samples {
   private readonly plot: Plot;

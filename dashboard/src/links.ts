@@ -3,6 +3,7 @@
 import { withParameters } from './parameters';
 
 export const addressOf = {
+  model: (model: string) => `/models/${encodeURIComponent(model)}`,
   job: (job: string) => `/jobs/${encodeURIComponent(job)}`,
   workload: (digest: string, parameters: Record<string, string | undefined> = {}) =>
     withParameters(`/workloads/${encodeURIComponent(digest)}`, parameters),

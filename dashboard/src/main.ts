@@ -30,6 +30,7 @@ let opened = 0; // pages so far: each has a tree of its own
 
 const views: [path: string, name: string][] = [
   ['/', 'Overview'],
+  ['/models', 'Models'],
   ['/jobs', 'Jobs'],
   ['/devices', 'Devices'],
   ['/records', 'Records'],
@@ -136,7 +137,7 @@ function show(): void {
 }
 
 function failed(error: unknown): void {
-  if (error instanceof ApiError && error.status === 401) return askToSignIn(error.message);
+  if (error instanceof ApiError && error.status === 401) return askToSignIn('');
   delay = '';
   trouble = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error));
   if (!(error instanceof ApiError)) console.error(error);
@@ -268,7 +269,7 @@ async function start(): Promise<void> {
     session = await ask<Session>('session');
   } catch (error) {
     const why = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error));
-    if (why.status === 401) return askToSignIn(why.message);
+    if (why.status === 401) return askToSignIn('');
     closePage();
     if (why.passing) startAgain = window.setTimeout(() => void start(), startAgainAfter);
     morph(

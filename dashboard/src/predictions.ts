@@ -17,7 +17,7 @@ export function predictedOf(points: Point[]): Predicted[] {
 function ranks(values: number[]): number[] {
   const order = values.map((_value, i) => i).sort((a, b) => values[a]! - values[b]!);
   const places = new Array<number>(values.length);
-  for (let first = 0; first < order.length;) {
+  for (let first = 0; first < order.length; ) {
     let end = first + 1;
     while (end < order.length && values[order[end]!] === values[order[first]!]) ++end;
     for (let i = first; i < end; ++i) places[order[i]!] = (first + 1 + end) / 2;

@@ -8,6 +8,8 @@ import { devicePage } from './pages/device';
 import { devicesPage } from './pages/devices';
 import { jobPage } from './pages/job';
 import { jobsPage } from './pages/jobs';
+import { modelPage } from './pages/model';
+import { modelsPage } from './pages/models';
 import { overviewPage } from './pages/overview';
 import { recordsPage } from './pages/records';
 import { workloadPage } from './pages/workload';
@@ -17,6 +19,8 @@ const pages: Record<string, (window: Window) => Page> = {
   '': overviewPage,
   jobs: jobsPage,
   'jobs/*': jobPage,
+  models: modelsPage,
+  'models/*': modelPage,
   'workloads/*': workloadPage,
   'candidates/*': candidatePage,
   compare: comparePage,

@@ -2,7 +2,9 @@
 // What is shown to somebody whom the tracker does not know: where to get in.
 import { act, ApiError, keyIn, setKey, usesKey } from './api';
 import { h } from './dom';
+import { command } from './widgets';
 
+/** `why`: what happened to the session before; '' for somebody who comes. */
 export function signIn(why: string, done: () => void): HTMLElement {
   const secret = h('input', { id: 'secret', type: 'password', autocomplete: 'off', required: true });
   const answer = h('p', { role: 'alert', class: 'note' });
@@ -26,7 +28,12 @@ export function signIn(why: string, done: () => void): HTMLElement {
     'main',
     { id: 'main', class: 'sign-in', 'data-key': 'sign-in' },
     h('h1', {}, 'Sign in to Hone'),
-    h('p', {}, why),
+    h(
+      'p',
+      {},
+      `This is the tracker of a Hone farm at ${location.host}: it tunes, runs and times neural networks on the farm's devices.`,
+    ),
+    why ? h('p', { class: 'said' }, why) : null,
     h(
       'form',
       { onsubmit: (event: Event) => void submit(event) },
@@ -36,9 +43,16 @@ export function signIn(why: string, done: () => void): HTMLElement {
         ? h(
             'p',
             { class: 'note' },
-            'It looks like http://127.0.0.1:9191/#key=… and stands in what hone-tracker printed when it started.',
+            `It looks like http://${location.host}/#key=… and is in the output of hone up, or in the log of hone-tracker (with --http-file, in that file). The browser keeps the key.`,
           )
-        : h('p', { class: 'note' }, 'An admin of the farm makes one: hone token create --role viewer'),
+        : [
+            h(
+              'p',
+              { class: 'note' },
+              'It is used once, and the session lasts for 30 days. A viewer sees everything; a client may also submit and cancel jobs. An admin of the farm makes a token with:',
+            ),
+            command('hone token create --role viewer', 'The command that makes a token'),
+          ],
       h('button', { type: 'submit', class: 'strong' }, 'Sign in'),
       answer,
     ),

@@ -36,6 +36,7 @@ export interface TableOptions<Row> {
   columns: Column<Row>[];
   rows: Row[];
   key: (row: Row) => string;
+  chosen?: string; // the key of a row that stands out
   order?: Order;
   sort?: (order: Order) => void;
   empty: string; // what is said of no rows
@@ -76,7 +77,7 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
         sorted(options.rows, columns, order).map((row) =>
           h(
             'tr',
-            { 'data-key': options.key(row) },
+            { 'data-key': options.key(row), 'aria-current': options.key(row) === options.chosen ? 'true' : null },
             columns.map((column) => h('td', { class: column.number ? 'number' : null }, column.cell(row))),
           ),
         ),

@@ -12,7 +12,9 @@ type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'quiet';
 
 const tones: Record<string, Tone> = {
   running: 'busy',
+  tuning: 'busy',
   measuring: 'busy',
+  waiting: 'busy',
   succeeded: 'good',
   good: 'good',
   idle: 'good',
@@ -25,6 +27,7 @@ const tones: Record<string, Tone> = {
   drained: 'warn',
   offline: 'quiet',
   queued: 'quiet',
+  slower: 'bad',
   cancelled: 'quiet',
 };
 
@@ -94,6 +97,14 @@ export function command(text: string, name: string): HTMLElement {
     h('button', { type: 'button', onclick: (event: Event) => void copy(event), 'aria-label': `Copy: ${name}` }, 'Copy'),
     h('span', { role: 'status', class: 'note', 'data-island': 'said' }),
   );
+}
+
+/** Has the browser keep the contents as a file. */
+export function save(contents: Blob, name: string): void {
+  const anchor = h('a', { download: name });
+  anchor.href = URL.createObjectURL(contents);
+  anchor.click();
+  URL.revokeObjectURL(anchor.href);
 }
 
 export function button(text: string, act: () => void, attributes: Record<string, string | boolean> = {}): HTMLElement {

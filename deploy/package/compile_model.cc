@@ -65,7 +65,7 @@ std::vector<InputRange> InputRanges(const graph::Plan& plan) {
 
 ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
                          const KernelOptions& options) {
-  ProgramMetadata metadata{TargetText(options), {}};
+  ProgramMetadata metadata{.target = TargetText(options), .varies = !plan.actions.empty()};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
     const bool is_open = !workload.sizes.empty();

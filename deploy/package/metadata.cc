@@ -40,12 +40,15 @@ json ToJson(const ProgramMetadata& program) {
                        {"bytes", kernel.bytes}});
     if (!kernel.target.empty()) kernels.back()["target"] = kernel.target;
   }
-  return {{"target", program.target}, {"kernels", std::move(kernels)}};
+  json result = {{"target", program.target}, {"kernels", std::move(kernels)}};
+  if (program.varies) result["varies"] = true;
+  return result;
 }
 
 ProgramMetadata ParseProgram(const json& program) {
   ProgramMetadata result;
   result.target = program.value("target", "");
+  result.varies = program.value("varies", false);
   ForEachIn(program, "kernels", [&](const json& kernel) { result.kernels.push_back(ParseKernel(kernel)); });
   return result;
 }

@@ -35,6 +35,7 @@ struct InputRange {
 struct ProgramMetadata {
   std::string target;                   // target text, of all units together
   std::vector<KernelMetadata> kernels;  // one per symbol
+  bool varies = false;                  // which calls run, and how often, depends on the values of the run
 };
 
 struct PackageMetadata {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string_view>
 
@@ -88,6 +89,33 @@ package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMet
   return metadata.programs[number];
 }
 
+absl::StatusOr<std::vector<KernelWork>> LoadedPackage::Work() const {
+  HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, Metadata());
+  const package::ProgramMetadata program = RunningProgram(metadata);
+  if (program.varies) {
+    return absl::FailedPreconditionError("the values of a run decide which kernels run, and how often");
+  }
+  std::map<std::string, KernelWork> by_symbol;
+  for (size_t i = 0; i < hone_call_count(model()); ++i) ++by_symbol[hone_call_symbol(model(), i)].calls;
+  for (const package::KernelMetadata& kernel : program.kernels) {
+    const auto found = by_symbol.find(kernel.symbol);
+    if (found == by_symbol.end()) continue;
+    found->second.flops = kernel.flops;
+    found->second.bytes = kernel.bytes;
+  }
+  std::vector<KernelWork> work;
+  for (const auto& [symbol, kernel] : by_symbol) {
+    if (!(kernel.bytes > 0)) {
+      return absl::FailedPreconditionError(
+          fmt::format("the package does not state the work of its kernel '{}', which has open sizes or is computed by "
+                      "ONNX Runtime",
+                      symbol));
+    }
+    work.push_back(kernel);
+  }
+  return work;
+}
+
 std::vector<ModelNode> LoadedPackage::NodesOf(size_t call) const {
   std::vector<ModelNode> nodes;
   for (size_t i = 0; i < hone_call_node_count(model(), call); ++i) {
@@ -128,6 +156,16 @@ absl::Status LoadedPackage::FillInputs(uint64_t seed) {
 absl::Status LoadedPackage::Prepare() { return RuntimeError(hone_prepare(model())); }
 
 absl::Status LoadedPackage::Run() { return RuntimeError(hone_run(model())); }
+
+absl::Status LoadedPackage::RunWatched(const std::function<void(const HoneValue& value)>& watch) {
+  auto* const context = const_cast<void*>(static_cast<const void*>(&watch));
+  return RuntimeError(hone_run_watched(
+      model(),
+      [](void* given, const HoneValue* value) {
+        (*static_cast<const std::function<void(const HoneValue&)>*>(given))(*value);
+      },
+      context));
+}
 
 absl::StatusOr<std::vector<ArrayView>> LoadedPackage::Outputs() const {
   std::vector<ArrayView> arrays;

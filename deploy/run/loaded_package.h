@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,12 @@ inline constexpr uint64_t kRandomInputsSeed = 1;  // of FillInputs, wherever a c
 // A node of the ONNX file from which a package was made.
 struct ModelNode {
   std::string name, op;
+};
+
+// What one kernel computes in one run of its model.
+struct KernelWork {
+  int64_t calls = 0;
+  double flops = 0, bytes = 0;  // of one call, as in package::KernelMetadata
 };
 
 class LoadedPackage {
@@ -53,6 +60,10 @@ class LoadedPackage {
   // The description of the program that runs; without kernels if `metadata` does not describe it.
   package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
 
+  // The calls, operations and bytes of each kernel of the program that runs. kFailedPrecondition: they are not known;
+  // the text says why.
+  absl::StatusOr<std::vector<KernelWork>> Work() const;
+
   // The nodes of the model's file that a call of the program that runs computes, in the order of the file.
   std::vector<ModelNode> NodesOf(size_t call) const;
 
@@ -67,6 +78,8 @@ class LoadedPackage {
   // As hone_prepare: loads what the next run needs.
   absl::Status Prepare();
   absl::Status Run();
+  // As hone_run_watched.
+  absl::Status RunWatched(const std::function<void(const HoneValue& value)>& watch);
 
   // The outputs of the last run, by name; they refer to the model's memory, which the next run overwrites.
   absl::StatusOr<std::vector<ArrayView>> Outputs() const;

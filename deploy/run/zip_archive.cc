@@ -77,6 +77,7 @@ size_t FindEnd(Bytes archive) {
 }
 
 uint32_t ChecksumOf(uint32_t before, Bytes bytes) {
+  if (bytes.empty()) return before;  // zlib begins anew at a null pointer
   return static_cast<uint32_t>(crc32_z(before, bytes.data(), bytes.size()));
 }
 

@@ -132,15 +132,56 @@ std::string Executor::DeviceTaken(uint32_t tensor) const {
   return home.has_value() ? backends_[*home]->DeviceTaken() : "";
 }
 
-Fault Executor::Run(std::span<int64_t> nanoseconds) {
-  Fault fault = RunParts(nanoseconds);
+Fault Executor::Run(std::span<int64_t> nanoseconds) { return RunOrWait(nanoseconds, nullptr); }
+
+Fault Executor::RunWatched(const Watch& watch) { return RunOrWait({}, &watch); }
+
+// Calls that are timed run by themselves on every back end, also on one that else records a graph of a segment.
+Fault Executor::WatchSegment(const Part& part, const Watch& watch) {
+  std::vector<int64_t> nanoseconds(program_->calls.size());
+  Segment one = part.segment;
+  one.ends = false;
+  for (uint32_t call = part.segment.first; call < part.segment.end; ++call) {
+    one.first = call;
+    one.end = call + 1;
+    HONE_RETURN_IF_FAULT(backends_[part.home]->Run(one, nanoseconds));
+    HONE_RETURN_IF_FAULT(Show(call, watch));
+    one.begins = false;
+  }
+  one.first = one.end;
+  one.ends = part.segment.ends;
+  return backends_[part.home]->Run(one, nanoseconds);
+}
+
+Fault Executor::Show(uint32_t call, const Watch& watch) {
+  const KernelInterface& kernel = program_->Kernel(program_->calls[call]);
+  const std::span<const uint32_t> arguments = program_->Arguments(program_->calls[call]);
+  std::vector<uint8_t> copy;
+  for (const uint32_t a : kernel.Of(BufferRole::kOutput)) {
+    const uint32_t tensor = arguments[a];
+    if (tensor == package::kNoTensor || program_->ValuesOf(tensor).empty()) continue;
+    Backend& backend = *backends_[program_->tensors[tensor].home];
+    uint8_t* data = backend.HostMemory(tensor);
+    if (data == nullptr) {
+      copy.resize(sizes_->Bytes(tensor));
+      HONE_RETURN_IF_FAULT(backend.ReadBytes(tensor, copy));
+      data = copy.data();
+    }
+    if (sizes_->Bytes(tensor) == 0) data = nullptr;
+    watch(call, tensor, data);
+  }
+  return {};
+}
+
+Fault Executor::RunOrWait(std::span<int64_t> nanoseconds, const Watch* watch) {
+  Fault fault = RunParts(nanoseconds, watch);
   if (fault.ok()) return fault;
   // Other back ends may still use memory of the caller, who may free it after the error.
   for (const std::unique_ptr<Backend>& backend : backends_) static_cast<void>(backend->Wait());
   return fault;
 }
 
-Fault Executor::RunParts(std::span<int64_t> nanoseconds) {
+Fault Executor::RunParts(std::span<int64_t> nanoseconds, const Watch* watch) {
   std::ranges::fill(nanoseconds, 0);
   for (uint32_t next = 0; next < parts_.size(); ++next) {
     HONE_RETURN_IF_FAULT(DoActions(&next));
@@ -152,7 +193,8 @@ Fault Executor::RunParts(std::span<int64_t> nanoseconds) {
       const auto time = std::chrono::steady_clock::now() - start;
       border_nanoseconds_[b] = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
     }
-    HONE_RETURN_IF_FAULT(backends_[part.home]->Run(part.segment, nanoseconds));
+    HONE_RETURN_IF_FAULT(watch == nullptr ? backends_[part.home]->Run(part.segment, nanoseconds)
+                                          : WatchSegment(part, *watch));
   }
   return {};
 }

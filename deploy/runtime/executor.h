@@ -10,6 +10,7 @@
 #define HONE_DEPLOY_RUNTIME_EXECUTOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,11 @@ class Executor {
   // Runs the program and returns when all outputs are written. nanoseconds: empty, or one element per call, which
   // receives its time; then border_nanoseconds() are written, too.
   Fault Run(std::span<int64_t> nanoseconds);
+  // The same, one call after the other. watch: called after each call, for each tensor that the call wrote and that
+  // holds a value of the model's file (ProgramView::values). data: the tensor's memory if it is in this process, else a
+  // copy; null if it has no bytes.
+  using Watch = std::function<void(uint32_t call, uint32_t tensor, uint8_t* data)>;
+  Fault RunWatched(const Watch& watch);
   // Per border of the program: its time in the last run with times, by this machine's clock; 0 before.
   std::span<const int64_t> border_nanoseconds() const { return border_nanoseconds_; }
 
@@ -65,7 +71,11 @@ class Executor {
   // Appends parts without calls: for actions after the last call, and for homes that end without one.
   void CompleteParts(std::vector<uint32_t>& segments, uint32_t border);
   Fault AllocateStaging();
-  Fault RunParts(std::span<int64_t> nanoseconds);
+  // watch: null to run whole segments. After an error, RunOrWait waits for all back ends.
+  Fault RunOrWait(std::span<int64_t> nanoseconds, const Watch* watch);
+  Fault RunParts(std::span<int64_t> nanoseconds, const Watch* watch);
+  Fault WatchSegment(const Part& part, const Watch& watch);
+  Fault Show(uint32_t call, const Watch& watch);
   Fault Cross(const package::BorderEntry& border);
   // Does the actions of the part, and those to which they jump. *part is then the part whose segment comes next.
   Fault DoActions(uint32_t* part);

@@ -254,6 +254,10 @@ HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t coun
   });
 }
 
+HoneStatus hone_run_watched(HoneModel* model, HoneWatch watch, void* context) {
+  return Guard([&] { return watch == nullptr ? NullPointer("watch") : model->model->RunWatched(watch, context); });
+}
+
 const char* hone_metadata(const HoneModel* model, size_t* bytes) {
   const std::string_view metadata = model->model->metadata();
   if (bytes != nullptr) *bytes = metadata.size();

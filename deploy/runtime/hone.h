@@ -282,6 +282,29 @@ HONE_API HoneStatus hone_border(const HoneModel* model, size_t index, HoneBorder
  * that the whole run is slower than hone_run. The times of borders are then in hone_border. */
 HONE_API HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count);
 
+/* A value of the ONNX file, as hone_run_watched shows it. It is valid until the watch returns. */
+typedef struct HoneValue {
+  const char* name;     /* in the ONNX file; inside of functions, the name of the node outside comes before it */
+  size_t call;          /* the call that has just written it */
+  size_t number;        /* the number of the tensor that holds it, in the program; a tensor may hold several values */
+  DLTensor tensor;      /* that tensor, compact, in CPU memory; null data if it has 0 bytes. Its shape may combine
+                           dimensions of the value */
+  int32_t axis_count;   /* 0: the elements are in the value's own order; else the number of its dimensions */
+  const uint32_t* axes; /* dimension i of the value is dimension axes[i] in the order of the tensor's elements */
+} HoneValue;
+typedef void (*HoneWatch)(void* context, const HoneValue* value);
+
+/* Runs the model as hone_run does, one call after the other, and calls watch(context, value) for each value of the ONNX
+ * file that a tensor holds, right after the call that wrote it. For tools that compare a package with another
+ * implementation of the model: later calls use the same memory for other tensors. A call inside of a loop shows
+ * nothing, nor does a package of an earlier version than 6.
+ *
+ * If a CPU computes the call, the tensor is the program's own memory: the watch may change its elements, and later
+ * calls read the changed ones. Else it is a copy. The watch runs on the calling thread, and must not use the model.
+ * Such a run allocates memory and is slower than hone_run. Errors: those of hone_run; a null watch is
+ * HONE_INVALID_ARGUMENT. */
+HONE_API HoneStatus hone_run_watched(HoneModel* model, HoneWatch watch, void* context);
+
 /* The package's description for people and tools: a zero-terminated JSON document. *bytes is set to its length without
  * the zero; `bytes` may be null. The runtime itself never reads the document. */
 HONE_API const char* hone_metadata(const HoneModel* model, size_t* bytes);

@@ -589,8 +589,8 @@ void Model::SetOutputShapes() {
   }
 }
 
-Fault Model::RunExecutor(std::span<int64_t> nanoseconds) {
-  const Fault fault = executor().Run(nanoseconds);
+Fault Model::RunExecutor(std::span<int64_t> nanoseconds, const Executor::Watch& watch) {
+  const Fault fault = watch ? executor().RunWatched(watch) : executor().Run(nanoseconds);
   if (!program_->actions.empty()) SetOutputShapes();
   return fault;
 }
@@ -607,6 +607,26 @@ Fault Model::RunProfiled(std::span<int64_t> nanoseconds) {
                            std::to_string(program_->calls.size()) + " calls");
   }
   return RunExecutor(nanoseconds);
+}
+
+Fault Model::RunWatched(HoneWatch watch, void* context) {
+  HONE_RETURN_IF_FAULT(CheckReadyToRun());
+  return RunExecutor({}, [&](uint32_t call, uint32_t tensor, uint8_t* data) {
+    const std::span<const int64_t> shape = executor().sizes().Shape(tensor);
+    const DLTensor view = {data,
+                           kCpu,
+                           static_cast<int32_t>(shape.size()),
+                           package::FindDType(program_->tensors[tensor].dtype)->dlpack,
+                           const_cast<int64_t*>(shape.data()),
+                           nullptr,
+                           0};
+    for (const package::ValueEntry& held : program_->ValuesOf(tensor)) {
+      const HoneValue value = {
+          program_->Text(held.name).data(),       call, tensor, view, static_cast<int32_t>(held.rank),
+          program_->value_axes.data() + held.axes};
+      watch(context, &value);
+    }
+  });
 }
 
 Fault Model::Border(size_t index, HoneBorder* border) const {

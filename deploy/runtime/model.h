@@ -65,6 +65,7 @@ class Model {
   Fault Run();
   // nanoseconds: one element per call of the program, which receives the call's time. Sets the times of borders, too.
   Fault RunProfiled(std::span<int64_t> nanoseconds);
+  Fault RunWatched(HoneWatch watch, void* context);
   // InvalidArgument if there is no such border.
   Fault Border(size_t index, HoneBorder* border) const;
 
@@ -132,7 +133,7 @@ class Model {
   Fault CheckDisjoint(uint32_t output, uint32_t other) const;
   Fault CheckReadyToRun();
   // Runs the program. Its actions may change the shapes of outputs.
-  Fault RunExecutor(std::span<int64_t> nanoseconds);
+  Fault RunExecutor(std::span<int64_t> nanoseconds, const Executor::Watch& watch = {});
   void SetOutputShapes();
 
   Mapping file_;

@@ -80,6 +80,11 @@ struct ProgramView {
     const auto of_call = std::ranges::equal_range(call_nodes, call, {}, &package::CallNodeEntry::call);
     return {of_call.begin(), of_call.end()};
   }
+  // The values that a tensor holds; none for a tensor that is not there.
+  std::span<const package::ValueEntry> ValuesOf(size_t tensor) const {
+    const auto of_tensor = std::ranges::equal_range(values, tensor, {}, &package::ValueEntry::tensor);
+    return {of_tensor.begin(), of_tensor.end()};
+  }
   // The tensor ids (or kNoTensor, or for sizes an index in size_arguments) of a call: one per buffer of the kernel in
   // order, except the slices of its workspace.
   std::span<const uint32_t> Arguments(const package::CallEntry& call) const {

@@ -102,10 +102,32 @@ void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
   }
 }
 
+// The mean power of the visit. board_watts: of the board, 0 if it was not read. Else the power of the CPU packages
+// between the first reading and the last.
+void AddPower(const std::vector<TimedReading>& readings, double board_watts, v1::RunReport& report) {
+  double joules = 0, seconds = 0;
+  for (size_t i = 1; i < readings.size(); ++i) {
+    const TimedReading &before = readings[i - 1], &after = readings[i];
+    // A counter that has started again says nothing of this interval.
+    if (!before.sensors.joules || !after.sensors.joules || *after.sensors.joules < *before.sensors.joules) continue;
+    joules += *after.sensors.joules - *before.sensors.joules;
+    seconds += after.at - before.at;
+  }
+  if (board_watts > 0) {
+    report.set_power_watts(board_watts);
+    report.set_power_source("board");
+  } else if (seconds > 0 && joules > 0) {
+    report.set_power_watts(joules / seconds);
+    report.set_power_source("cpu package");
+  }
+}
+
 // Adds the readings to a report that has just arrived. The measurement is the last thing that a run does, so the ends
 // of its minutes are counted from now.
-void AddSensors(const std::vector<TimedReading>& readings, const v1::RunTask& task, v1::RunReport& report) {
+void AddSensors(const std::vector<TimedReading>& readings, double board_watts, const v1::RunTask& task,
+                v1::RunReport& report) {
   if (readings.empty()) return;
+  AddPower(readings, board_watts, report);
   const Sensors &before = readings.front().sensors, &after = readings.back().sensors;
   if (before.temperature_c) report.set_temperature_before_c(*before.temperature_c);
   if (before.clock_mhz) report.set_clock_before_mhz(*before.clock_mhz);
@@ -248,11 +270,12 @@ absl::StatusOr<Launcher::RunResult> Launcher::Exchange(const v1::Batch& batch, c
     });
     std::jthread reading;
     const bool in_run = batch.has_run() && batch.run().seconds() * batch.run().packages_size() >= kMinuteCurveSeconds;
-    if (options_.reads_sensors_in_visits || in_run) {
-      const std::chrono::milliseconds period =
-          options_.reads_sensors_in_visits ? kBetweenReadings : kBetweenReadingsOfRun;
-      reading =
-          std::jthread([this, period](const std::stop_token& over) { Repeat(over, period, [&] { ReadSensors(); }); });
+    const bool reads_power = !readings_.empty() && readings_.front().sensors.watts.has_value();
+    if (options_.reads_sensors_in_visits || in_run || reads_power) {
+      const bool often = options_.reads_sensors_in_visits || reads_power;
+      const std::chrono::milliseconds period = often ? kBetweenReadings : kBetweenReadingsOfRun;
+      reading = std::jthread(
+          [this, period](const std::stop_token& over) { Repeat(over, period, [&] { CountWatts(ReadSensors()); }); });
     }
     const double peak = options_.peak_gflops ? options_.peak_gflops() : 0;
     answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) &&
@@ -273,8 +296,8 @@ absl::StatusOr<Launcher::RunResult> Launcher::Exchange(const v1::Batch& batch, c
   return cancelled;
 }
 
-void Launcher::ReadSensors() {
-  if (!options_.sensors) return;
+Sensors Launcher::ReadSensors() {
+  if (!options_.sensors) return {};
   const Sensors sensors = options_.sensors();
   AddReading(sensors, sensors_);
   const double now = SecondsNow();
@@ -284,19 +307,33 @@ void Launcher::ReadSensors() {
     readings_.pop_back();
   }
   readings_.push_back({now, sensors});
+  return sensors;
+}
+
+void Launcher::CountWatts(const Sensors& sensors) {
+  if (!sensors.watts) return;
+  watts_sum_ += *sensors.watts;
+  ++watts_count_;
 }
 
 Launcher::RunResult Launcher::RunWithFiles(const v1::Batch& batch, const std::vector<int>& files,
                                            const std::stop_token& stop) {
   sensors_ = {};
   readings_.clear();
+  watts_sum_ = 0;
+  watts_count_ = 0;
   if (batch.has_run()) ReadSensors();
   const absl::Status valid = CheckFiles(files);
   absl::StatusOr<RunResult> run = valid.ok() ? Exchange(batch, files, stop) : valid;
   if (run.ok()) {
     ReadSensors();
     AddSensors(sensors_, run->result);
-    if (run->result.has_run()) AddSensors(readings_, batch.run(), *run->result.mutable_run());
+    if (run->result.has_run()) {
+      const double watts = watts_count_ > 0 ? watts_sum_ / watts_count_ : 0;
+      AddSensors(readings_, watts, batch.run(), *run->result.mutable_run());
+      const Roofline roofline = options_.roofline ? options_.roofline() : Roofline();
+      if (!roofline.levels.empty()) *run->result.mutable_run()->mutable_roofline() = ToProto(roofline);
+    }
     return *std::move(run);
   }
   spdlog::error("{}", std::string(run.status().message()));

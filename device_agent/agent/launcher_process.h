@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/memory_file.h"
+#include "base/roofline.h"
 #include "base/temporary_folder.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/sandbox/control_group.h"
@@ -49,6 +50,7 @@ class Launcher {
     bool reads_sensors_in_visits = false;    // also read them during visits, in a separate thread
     std::function<double()>
         peak_gflops;  // measured peak of the device; empty or 0: not known, so no time is refused as too short
+    std::function<Roofline()> roofline;  // of the device, measured; without levels, or empty: not known
     // Where a control group for the launcher and its descendants is created. Must outlive the Launcher. Null: no
     // control group is wanted; an error says why none can be created.
     const absl::StatusOr<ControlGroups>* groups = nullptr;
@@ -81,7 +83,8 @@ class Launcher {
   void Stop();
   void MakeGroup();
   SandboxLayer GroupLayer() const;
-  void ReadSensors();
+  Sensors ReadSensors();
+  void CountWatts(const Sensors& sensors);
   absl::StatusOr<RunResult> Exchange(const v1::Batch& batch, const std::vector<int>& files,
                                      const std::stop_token& stop);
 
@@ -92,6 +95,8 @@ class Launcher {
   v1::Sandbox sandbox_;
   Sensors sensors_;
   std::vector<TimedReading> readings_;  // of the visit under way or the last one, in order
+  double watts_sum_ = 0;                // of the board, over all readings while the visit runs
+  int watts_count_ = 0;
   // A pipe that holds a byte while the visit under way is to end. The launcher polls it. Only the agent writes and
   // empties it, so that a byte always concerns the newest visit.
   std::array<int, 2> cancel_{-1, -1};

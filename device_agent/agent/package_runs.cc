@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -39,12 +40,12 @@ std::vector<v1::FileName> FilesOfRun(const v1::RunTask& task) {
   return files;
 }
 
-absl::StatusOr<std::vector<files::OpenedFile>> Fetch(const v1::RunTask& task, files::FileTransfer& transfer,
-                                                     files::FileStore& cache) {
-  std::vector<files::OpenedFile> opened;
+absl::StatusOr<std::vector<OpenedFile>> Fetch(const v1::RunTask& task, files::FileTransfer& transfer,
+                                              files::FileStore& cache) {
+  std::vector<OpenedFile> opened;
   for (const v1::FileName& file : FilesOfRun(task)) {
     HONE_RETURN_IF_ERROR(Annotate(transfer.Download(file, cache), fmt::format("cannot fetch {}", file.name())));
-    HONE_ASSIGN_OR_RETURN(files::OpenedFile local, cache.OpenFile(file.digest()));
+    HONE_ASSIGN_OR_RETURN(OpenedFile local, cache.OpenFile(file.digest()));
     opened.push_back(std::move(local));
   }
   return opened;
@@ -71,14 +72,19 @@ v1::BatchResult RunPackages(const v1::Batch& batch, const FileAccess& access, co
   files::TransferOptions options;
   options.stop = stop;
   files::FileTransfer transfer(access.connect, options);
-  const absl::StatusOr<std::vector<files::OpenedFile>> opened = Fetch(batch.run(), transfer, *access.cache);
+  std::vector<std::string> digests;
+  for (const v1::FileName& file : FilesOfRun(batch.run())) digests.push_back(file.digest());
+  // Until the files are open, a run of another device of this agent could make the cache delete them.
+  std::optional<files::FileStore::Hold> hold(std::in_place, *access.cache, std::move(digests));
+  const absl::StatusOr<std::vector<OpenedFile>> opened = Fetch(batch.run(), transfer, *access.cache);
   if (absl::IsNotFound(opened.status())) {
     return FailureOf(batch, fmt::format("{}; start the run again, which sends the file again",
                                         std::string(opened.status().message())));
   }
   if (!opened.ok()) return BatchErrorOf(opened.status());
   std::vector<int> descriptors;
-  for (const files::OpenedFile& file : *opened) descriptors.push_back(file.descriptor());
+  for (const OpenedFile& file : *opened) descriptors.push_back(file.descriptor());
+  hold.reset();
   Launcher::RunResult ran = run(batch, descriptors, stop);
   access.cache->DeleteBeyondQuota();  // what this run needed, too, if there is no room for it
   if (!ran.result.has_run()) return std::move(ran.result);

@@ -15,6 +15,7 @@
 #include "base/median.h"
 #include "base/status.h"
 #include "deploy/run/given_inputs.h"
+#include "deploy/run/kept_run.h"
 #include "deploy/run/loaded_package.h"
 #include "deploy/run/npz.h"
 #include "deploy/run/shape_text.h"
@@ -119,8 +120,18 @@ class PackageWork {
     findings_[i].target = package.target();
     findings_[i].threads = package.threads();
     findings_[i].passed_over = package.PassedOver();
+    if (task_.purpose == Purpose::kFirstRun) AddWork(package, findings_[i]);
     packages_.push_back(std::move(package));
     return absl::OkStatus();
+  }
+
+  static void AddWork(const run::LoadedPackage& package, PackageRun& found) {
+    const absl::StatusOr<std::vector<run::KernelWork>> work = package.Work();
+    if (!work.ok()) {
+      found.work_unknown = std::string(work.status().message());
+      return;
+    }
+    for (const run::KernelWork& kernel : *work) found.work.push_back({kernel.calls, kernel.flops, kernel.bytes});
   }
 
   absl::Status RunOnce() {
@@ -136,12 +147,21 @@ class PackageWork {
     return task_.keep_outputs ? StoreOutputs(found) : absl::OkStatus();
   }
 
-  absl::Status StoreOutputs(PackageRun& found) const {
+  absl::Status StoreOutputs(PackageRun& found) {
+    if (task_.keep_values) {
+      HONE_ASSIGN_OR_RETURN(const run::KeptRun kept, run::RunAndKeep(packages_.front()));
+      return StoreArrays(run::ArraysOf(kept), found);
+    }
     HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> outputs, packages_.front().Outputs());
-    const run::NpzWriter archive(outputs);
+    return StoreArrays(outputs, found);
+  }
+
+  absl::Status StoreArrays(const std::vector<run::ArrayView>& arrays, PackageRun& found) const {
+    const run::NpzWriter archive(arrays);
     if (archive.bytes() > static_cast<uint64_t>(kOutputBytesMax)) {
-      return absl::OutOfRangeError(fmt::format("its outputs have {} bytes; a device of the farm returns {} at most",
-                                               archive.bytes(), kOutputBytesMax));
+      return absl::OutOfRangeError(fmt::format("its {} have {} bytes; a device of the farm returns {} at most",
+                                               task_.keep_values ? "values" : "outputs", archive.bytes(),
+                                               kOutputBytesMax));
     }
     HONE_ASSIGN_OR_RETURN(const Mapping file, OutputsFile().MapFirst(static_cast<size_t>(archive.bytes())));
     char* at = file.data();

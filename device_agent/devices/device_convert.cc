@@ -29,6 +29,17 @@ v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint) {
   return message;
 }
 
+v1::DeviceRoofline ToProto(const Roofline& roofline) {
+  v1::DeviceRoofline message;
+  message.set_flops_per_second(roofline.flops_per_second);
+  for (const Roofline::Level& level : roofline.levels) {
+    v1::DeviceRoofline::Level& added = *message.add_levels();
+    if (level.bytes != UINT64_MAX) added.set_bytes(static_cast<int64_t>(level.bytes));
+    added.set_bytes_per_second(level.bytes_per_second);
+  }
+  return message;
+}
+
 v1::SelfTest ToProto(const SelfTestResult& test) {
   v1::SelfTest message;
   message.set_passed(test.passed);
@@ -36,8 +47,10 @@ v1::SelfTest ToProto(const SelfTestResult& test) {
   message.set_reference_seconds(test.reference_seconds);
   message.set_noise(test.noise);
   if (test.temperature_c.has_value()) message.set_temperature_c(*test.temperature_c);
-  message.set_peak_gflops(test.peak_gflops);
-  message.set_bandwidth_gbps(test.bandwidth_gbps);
+  message.set_peak_gflops(test.roofline.flops_per_second * 1e-9);
+  if (!test.roofline.levels.empty()) {
+    message.set_bandwidth_gbps(test.roofline.levels.back().bytes_per_second * 1e-9);
+  }
   return message;
 }
 

@@ -9,11 +9,13 @@
 #include "device_agent/devices/device_facts.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "hone/v1/agent.pb.h"
+#include "hone/v1/run.pb.h"
 #include "hone/v1/types.pb.h"
 
 namespace hone::agent {
 
 v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint);
+v1::DeviceRoofline ToProto(const Roofline& roofline);
 v1::SelfTest ToProto(const SelfTestResult& test);
 v1::SandboxLayer ToProto(const SandboxLayer& layer);
 v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers);

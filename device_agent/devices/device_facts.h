@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/roofline.h"
+
 namespace hone::agent {
 
 struct CacheLevel {
@@ -38,7 +40,7 @@ struct SelfTestResult {
   double reference_seconds = 0;
   double noise = 0;  // as a fraction
   std::optional<double> temperature_c;
-  double peak_gflops = 0, bandwidth_gbps = 0;
+  Roofline roofline;  // without levels where it was not measured
   bool busy = false;  // another process has exclusive use of the device; nothing was measured
 };
 

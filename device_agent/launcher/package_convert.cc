@@ -24,6 +24,7 @@ constexpr size_t kPassedOverMax = 64;        // programs
 constexpr size_t kKernelCallsMax = 100'000;  // of one program
 constexpr size_t kNodesMax = 100'000;        // of all calls of a package
 constexpr int64_t kMemoryBytesMax = int64_t{1} << 50;
+constexpr double kWorkMax = 1e18;  // operations, or bytes, of one call
 
 std::string Cut(std::string_view text, size_t bytes = kTextBytesMax) { return Clean(text.substr(0, bytes)); }
 
@@ -73,6 +74,13 @@ absl::Status CheckRun(const PackageRun& run, const PackageTask& task, double sec
     nodes += kernel.nodes.size();
   }
   if (nodes > kNodesMax) return Impossible("number of nodes");
+  if (run.work.size() > kKernelCallsMax) return Impossible("number of kernels");
+  for (const KernelWork& work : run.work) {
+    const bool counts = work.calls >= 1 && work.calls <= static_cast<int64_t>(kKernelCallsMax);
+    if (!counts || !IsBetween(work.flops, 0, kWorkMax) || !IsBetween(work.bytes, 0, kWorkMax)) {
+      return Impossible("work of a kernel");
+    }
+  }
   return CheckTimes(run, seconds);
 }
 
@@ -106,6 +114,7 @@ absl::StatusOr<PackageTask> ToPackageTask(const v1::Batch& batch, size_t files) 
   task.seconds = run.seconds();
   task.profile = run.profile();
   task.keep_outputs = run.keep_outputs();
+  task.keep_values = run.keep_values();
   task.allows_onnx_runtime = run.allow_onnx_runtime();
   return task;
 }
@@ -130,6 +139,13 @@ void AddFirstRun(const PackageRun& run, v1::PackageReport& report) {
   report.set_runs(run.runs);
   report.set_peak_memory_bytes(run.peak_memory_bytes);
   for (const std::string& program : run.passed_over) report.add_passed_over(Cut(program));
+  for (const KernelWork& kernel : run.work) {
+    v1::KernelWork& added = *report.add_work();
+    added.set_calls(kernel.calls);
+    added.set_flops(kernel.flops);
+    added.set_bytes(kernel.bytes);
+  }
+  report.set_work_unknown(Cut(run.work_unknown));
 }
 
 void AddMeasurement(const PackageRun& run, const PackageTask& task, v1::PackageReport& report) {

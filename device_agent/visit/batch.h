@@ -95,6 +95,8 @@ using VisitOutcome = std::variant<std::monostate, VisitTiming, VisitFailure>;
 struct Sensors {
   std::optional<double> temperature_c;  // hottest zone
   std::optional<double> clock_mhz;      // fastest of its clocks
+  std::optional<double> watts;          // of the board at this moment
+  std::optional<double> joules;         // that the CPU packages have used since any moment; it may start again at 0
   bool slowed_down = false;             // the device reports throttling (heat or lack of power): it gets no work
   bool seems_slowed_down = false;       // a sign of throttling, which counts if two readings show it
 };

@@ -18,7 +18,7 @@ constexpr int64_t kReportBytes = 16 << 20;  // only the pages that are written t
 }  // namespace
 
 void Fields(auto& ends, Like<PackageTask> auto& t) {
-  ends.All(t.purpose, t.names, t.has_inputs, t.shapes, t.threads, t.seconds, t.profile, t.keep_outputs,
+  ends.All(t.purpose, t.names, t.has_inputs, t.shapes, t.threads, t.seconds, t.profile, t.keep_outputs, t.keep_values,
            t.allows_onnx_runtime);
 }
 
@@ -26,7 +26,7 @@ void Fields(auto& ends, Like<KernelRun> auto& k) { ends.All(k.symbol, k.target, 
 
 void Fields(auto& ends, Like<PackageRun> auto& r) {
   ends.All(r.target, r.threads, r.load_seconds, r.first_run_seconds, r.seconds, r.runs, r.peak_memory_bytes, r.kernels,
-           r.output_bytes, r.minutes, r.passed_over);
+           r.output_bytes, r.minutes, r.passed_over, r.work, r.work_unknown);
 }
 
 void Fields(auto& ends, Like<PackageFindings> auto& f) {

@@ -36,6 +36,7 @@ struct PackageTask {
   double seconds = 0;  // of the measurement, for each package; 0: none
   bool profile = false;
   bool keep_outputs = false;
+  bool keep_values = false;  // as RunTask.keep_values
   bool allows_onnx_runtime = false;
 };
 
@@ -52,6 +53,11 @@ struct KernelRun {
   std::string symbol, target;
   double median_seconds = 0;
   std::vector<std::string> nodes;
+};
+
+struct KernelWork {
+  int64_t calls = 0;
+  double flops = 0, bytes = 0;
 };
 
 struct MinuteOfRuns {
@@ -71,6 +77,8 @@ struct PackageRun {
   int64_t output_bytes = 0;  // written to the file of outputs
   std::vector<MinuteOfRuns> minutes;
   std::vector<std::string> passed_over;
+  std::vector<KernelWork> work;
+  std::string work_unknown;
 };
 
 struct PackageFindings {

@@ -22,22 +22,25 @@ from hone_runtime import (BadPackageError, CallTime, DeviceError, HoneError, Inc
 from . import aio
 from ._errors import CommandError, HoneWarning, ProgramNotFoundError, RecordsMissingError, UsageError
 from ._farm import Farm, up
-from ._jobs import Job, devices, jobs, submit, tune
+from ._jobs import Job, devices, jobs, submit, tune, tuners
 from ._models import Model
-from ._package import Package, bench, check, compile, gate, measure, profile, run
+from ._package import Package, bench, check, compare, compile, diff, gate, measure, profile, run
 from ._program import find_program, version
 from ._progress import Progress
 from ._records import lock, measurements, records
-from ._results import (Bench, Check, Device, DeviceRun, Gate, JobStatus, KernelTime, Lock, Measurement, Problem, Profile, Record,
-                       RunKernel, Workload)
+from ._results import (Bench, Check, ComparedRun, Confirmation, Device, DeviceRun, Difference, Gate, JobStatus,
+                       KernelTime, Lock, Measurement, Problem, Profile, Record, RunKernel, Tuner, ValueDifference,
+                       Workload)
 from ._table import Table
 from ._torch_backend import torch_backend
 
 __all__ = [
-    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "Device", "DeviceError", "DeviceRun", "Farm",
-    "Gate", "HoneError", "HoneWarning", "IncompatibleError", "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement",
-    "Model", "OutOfMemoryError", "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record",
-    "RecordsMissingError", "RunKernel", "Session", "Table", "UsageError", "Workload", "__version__", "aio", "bench", "check", "compile",
-    "devices", "empty", "find_program", "gate", "jobs", "lock", "measure", "measurements", "profile", "records", "run", "submit",
-    "torch_backend", "tune", "up", "version",
+    "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "ComparedRun", "Confirmation", "Device",
+    "DeviceError", "DeviceRun", "Difference", "Farm", "Gate", "HoneError", "HoneWarning", "IncompatibleError",
+    "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement", "Model", "OutOfMemoryError",
+    "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record", "RecordsMissingError",
+    "RunKernel", "Session", "Table", "Tuner", "UsageError", "ValueDifference", "Workload", "__version__", "aio",
+    "bench", "check", "compare", "compile", "devices", "diff", "empty", "find_program", "gate", "jobs", "lock",
+    "measure", "measurements", "profile", "records", "run", "submit", "torch_backend", "tune", "tuners", "up",
+    "version",
 ]

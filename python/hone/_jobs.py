@@ -14,7 +14,7 @@ from ._models import ModelLike, Shapes, as_model, shape_texts
 from ._package import Names, place
 from ._program import PathLike, absolute, call_json
 from ._progress import ProgressOption
-from ._results import Device, JobStatus, job_statuses, made
+from ._results import Device, JobStatus, Tuner, job_statuses, made
 from ._stoppable import in_thread
 from ._table import Table, fields_html
 
@@ -89,7 +89,7 @@ class Job:
 
 
 def _search(time: str | None, trials: int | None, until: str | None, seed: int | None, space: str | None,
-            at: Sequence[Shapes], hints: Sequence[PathLike]) -> list[str]:
+            at: Sequence[Shapes], hints: Sequence[PathLike], confirm: bool) -> list[str]:
     words: list[str] = []
     for option, value in (("--time", time), ("--trials", trials), ("--until", until), ("--seed", seed), ("--space", space)):
         if value is not None:
@@ -98,6 +98,8 @@ def _search(time: str | None, trials: int | None, until: str | None, seed: int |
         words += ["--at", " ".join(shape_texts(point))]
     for path in hints:
         words += ["--hints", absolute(path)]
+    if not confirm:
+        words.append("--no-confirm")
     return words
 
 
@@ -105,7 +107,7 @@ def tune(model: ModelLike, example_inputs: Any = None, *, shapes: Shapes | None 
          trials: int | None = None, until: str | None = None, target: Names = (), devices: Names = (),
          tracker: str | None = None, records: PathLike | None = None, threads: int | None = None, seed: int | None = None,
          space: str | None = None, at: Sequence[Shapes] = (), hints: Sequence[PathLike] = (),
-         progress: ProgressOption = True, program: PathLike | None = None) -> Table[JobStatus]:
+         confirm: bool = True, progress: ProgressOption = True, program: PathLike | None = None) -> Table[JobStatus]:
     """Searches for the fastest kernels of a model, records them, and returns what was found. `compile` then uses them.
 
         hone.tune("net.onnx", time="10m")
@@ -115,7 +117,8 @@ def tune(model: ModelLike, example_inputs: Any = None, *, shapes: Shapes | None 
     target: what to tune for; without it, this machine. devices: names or labels of devices of a farm, which then make one
     job for each kind. tracker: of the farm; without it HONE_TRACKER, else this machine alone. records: the file to write,
     instead of a farm. threads: that kernels use. seed: of the search. space: "all", "template" or "sketch".
-    at: the shapes at which kernels with open sizes are measured. hints: logs of other tuners.
+    at: the shapes at which kernels with open sizes are measured. hints: logs of other tuners. confirm: at the end the whole
+    model runs untuned and tuned in turns, for which it is sent to the tracker; False: it is not.
     progress, program: as in `compile`.
     Returns a status for each job: one, or one for each target or kind of device.
     Ctrl-C ends the search, which takes about 20 seconds because the best so far are compared; a second one ends it at once.
@@ -124,7 +127,7 @@ def tune(model: ModelLike, example_inputs: Any = None, *, shapes: Shapes | None 
     """
     read = as_model(model, example_inputs, shapes)
     words = ["tune", read.path, *read.arguments(), *place(target, devices, tracker, threads)]
-    words += _search(time, trials, until, seed, space, at, hints)
+    words += _search(time, trials, until, seed, space, at, hints, confirm)
     if records is not None:
         words += ["--records", absolute(records)]
     return job_statuses(call_json(words, program=program, progress=progress))
@@ -133,8 +136,8 @@ def tune(model: ModelLike, example_inputs: Any = None, *, shapes: Shapes | None 
 def submit(model: ModelLike, example_inputs: Any = None, *, shapes: Shapes | None = None, time: str | None = None,
            trials: int | None = None, until: str | None = None, target: Names = (), devices: Names = (),
            tracker: str | None = None, threads: int | None = None, seed: int | None = None, space: str | None = None,
-           at: Sequence[Shapes] = (), hints: Sequence[PathLike] = (), priority: int | None = None, notify: str | None = None,
-           dashboard: str | None = None, program: PathLike | None = None) -> Job:
+           at: Sequence[Shapes] = (), hints: Sequence[PathLike] = (), confirm: bool = True, priority: int | None = None,
+           notify: str | None = None, dashboard: str | None = None, program: PathLike | None = None) -> Job:
     """Queues a model for tuning on a farm, and returns at once.
 
         job = hone.submit("net.onnx", time="30m", devices=["rpi4", "jetson"])
@@ -147,7 +150,7 @@ def submit(model: ModelLike, example_inputs: Any = None, *, shapes: Shapes | Non
     """
     read = as_model(model, example_inputs, shapes)
     words = ["submit", read.path, *read.arguments(), *place(target, devices, tracker, threads)]
-    words += _search(time, trials, until, seed, space, at, hints)
+    words += _search(time, trials, until, seed, space, at, hints, confirm)
     if priority is not None:
         words += ["--priority", str(priority)]
     if notify is not None:
@@ -170,5 +173,11 @@ def devices(*, tracker: str | None = None, program: PathLike | None = None) -> T
     document = call_json(["devices", *place((), (), tracker)], program=program)
     return Table([made(Device, one) for one in document["devices"]],
                  ["name", "activity", "health", "target", "labels", "threads", "batches", "reason"])
+
+
+def tuners(*, tracker: str | None = None, program: PathLike | None = None) -> Table[Tuner]:
+    """The tuners that called the tracker in the last day. The parameters and errors are those of `jobs`."""
+    document = call_json(["tuners", *place((), (), tracker)], program=program)
+    return Table([made(Tuner, one) for one in document["tuners"]], ["tuner", "state", "last_seen", "jobs"])
 
 

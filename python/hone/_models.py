@@ -104,9 +104,13 @@ class Model:
         """The shapes that are given for inputs by name; of the others the model, or the compiler, decides."""
         return {**self._examples, **self._shapes}
 
+    def options(self) -> list[str]:
+        """The words of the command line that say how the model is read, without its path and its shapes."""
+        return list(self._options)
+
     def arguments(self) -> list[str]:
         """The words of the command line that describe the model, without its path."""
-        words = list(self._options)
+        words = self.options()
         for text in shape_texts(self.shapes):
             words += ["--shape", text]
         return words

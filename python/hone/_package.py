@@ -18,7 +18,8 @@ from hone_runtime import Session
 from ._models import ModelLike, Shapes, as_model, shape_texts
 from ._program import PathLike, absolute, call, call_json
 from ._progress import ProgressOption
-from ._results import Bench, Check, DeviceRun, Gate, KernelTime, Problem, Profile, device_runs, made
+from ._results import (Bench, Check, ComparedRun, DeviceRun, Difference, Gate, KernelTime, Problem, Profile, ValueDifference,
+                       device_runs, made)
 from ._scratch import folder_for
 from ._table import Table, fields_html
 
@@ -194,9 +195,9 @@ def run(package: PathLike, inputs: Mapping[str, Any], *, device: str | None = No
 
 def _timed(command: str, package: PathLike, inputs: Mapping[str, Any] | None, shapes: Shapes | None, threads: int,
            seconds: float | str | None, program: PathLike | None, progress: ProgressOption, more: Sequence[str] = (),
-           may_fail: Sequence[int] = ()) -> Any:
+           may_fail: Sequence[int] = (), model: str | None = None) -> Any:
     with tempfile.TemporaryDirectory(prefix="hone-") as folder:
-        words = [command, absolute(package), *more]
+        words = [command, *([] if model is None else [model]), absolute(package), *more]
         if threads:
             words += ["--threads", str(threads)]
         for text in shape_texts(shapes):
@@ -236,6 +237,30 @@ def measure(package: PathLike, devices: Names, *, tracker: str | None = None, in
     return device_runs(_timed("profile" if kernels else "bench", package, inputs, shapes, threads, seconds, program, progress, words))
 
 
+def compare(package: PathLike, devices: Names, *, packages: Sequence[PathLike] = (), tracker: str | None = None,
+            inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, threads: int = 0,
+            seconds: float | str | None = None, wait: float | str | None = None, progress: ProgressOption = True,
+            program: PathLike | None = None) -> Table[ComparedRun]:
+    """Times packages on several devices of a farm at once: a row for each device and package, also where there is no answer.
+
+        fastest = min((row for row in hone.compare("net.onnx", ["rpi4", "jetson"]) if row), key=lambda row: row.median_ms)
+
+    package: a Package, or the path of one, or of an ONNX file, which is compiled for each device with the records of the farm.
+    devices: names or labels; every device of a label is a row. packages: more of them, which run in turns with the first.
+    seconds: how long to measure each package (2). wait: how long to wait for devices that get no work, in seconds or as "10m",
+    after the others have answered (10). tracker: as in `measure`. Other parameters and errors are those of `bench`.
+    """
+    words = place((), devices, tracker)
+    for one in packages:
+        words += ["--package", absolute(one)]
+    if wait is not None:
+        words += ["--wait", str(wait)]
+    document = _timed("compare", package, inputs, shapes, threads, seconds, program, progress, words, may_fail=[1])
+    return Table([made(ComparedRun, row) for row in document["rows"]],
+                 ["device", "package", "state", "fastest", "median_ms", "p90_ms", "peak_memory_bytes", "load_ms", "roofline_share",
+                  "power_watts", "temperature_c", "reason"])
+
+
 def gate(package: PathLike, baseline: PathLike, *, slower_than: float = 0.03, device: str | None = None,
          tracker: str | None = None, evidence: PathLike | None = None, inputs: Mapping[str, Any] | None = None,
          shapes: Shapes | None = None, threads: int = 0, seconds: float | str | None = None,
@@ -253,6 +278,30 @@ def gate(package: PathLike, baseline: PathLike, *, slower_than: float = 0.03, de
     if evidence is not None:
         words += ["--evidence", absolute(evidence)]
     return made(Gate, _timed("gate", package, inputs, shapes, threads, seconds, program, progress, words, may_fail=[4]))
+
+
+def diff(model: ModelLike, package: PathLike, *, interpret: bool = False, inputs: Mapping[str, Any] | None = None,
+         shapes: Shapes | None = None, threads: int = 0, device: str | None = None, tracker: str | None = None,
+         progress: ProgressOption = True, program: PathLike | None = None) -> Difference:
+    """Compares a package with the model that it was made from, value by value. The result is true if it is right.
+
+        difference = hone.diff("net.onnx", "net.hone", inputs={"x": x})
+        if not difference:
+            print(difference.first.nodes, difference.first.kernels)
+
+    The model is run as its file says, without any optimization: each value from the values that the package had before it.
+    So a value is wrong only if a kernel that computes it is. model: as for `Model`, read with the options of the Model that
+    the package was made of. package: a Package, or the path of one. interpret: the interpreter runs the model, which is slow
+    and shares no code generator with the package. device: of a farm, that runs the package; tracker: of the farm, as in
+    `measure`. Other parameters and errors are those of `bench`.
+    """
+    read = as_model(model)
+    words = [*read.options(), *(["--interpret"] if interpret else []), *place((), device or (), tracker)]
+    document = _timed("diff", package, inputs, shapes, threads, None, program, progress, words, may_fail=[5], model=read.path)
+    values = Table([ValueDifference.of(one) for one in document["values"]],
+                   ["name", "nodes", "wrong", "relative_error", "total_error", "kernels"])
+    first = next((value for value in values if value.wrong), None)
+    return made(Difference, {**document, "values": values, "first": first})
 
 
 def profile(package: PathLike, *, inputs: Mapping[str, Any] | None = None, shapes: Shapes | None = None, threads: int = 0,

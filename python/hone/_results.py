@@ -52,6 +52,28 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Confirmation:
+    """A run of the whole model at the end of a job, untuned and tuned in turns on one device.
+
+    device: that ran it, AGENT/DEVICE. before_ms, after_ms: medians of a run, untuned and tuned. ratio: how many times faster
+    the tuned model is. ratio_low, ratio_high: the ratio is between them (98% sure); None if there are too few runs to tell.
+    kernels_ratio: the same ratio of the sums of kernel times; None where it is not comparable. kernels_disagree: it
+    contradicts the measured ratio. problem: why the model was not measured, and the numbers are None; empty if it was.
+    """
+
+    device: str
+    before_ms: float | None
+    after_ms: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    kernels_ratio: float | None
+    kernels_disagree: bool
+    problem: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class JobStatus:
     """A tuning job, as it was when it was asked for.
 
@@ -62,7 +84,7 @@ class JobStatus:
     there is none. trials: candidates with an outcome; trials_per_second: recently. failed: candidates that failed, by kind.
     seconds: of tuning.
     latency_ms_before, latency_ms_after: sums over the model's kernels, in milliseconds; None if they are not known.
-    workloads: the kernels.
+    confirmation: the run of the whole model at the end; None if there is none. workloads: the kernels.
     """
 
     job: str
@@ -85,12 +107,15 @@ class JobStatus:
     trials_per_second: float
     latency_ms_before: float | None
     latency_ms_after: float | None
+    confirmation: Confirmation | None
     workloads: Table[Workload] = dataclasses.field(repr=False)
     json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster the kernels are together than before; None if it is not known."""
+        """How many times faster the model is than before: as measured, else by its kernels; None if it is not known."""
+        if self.confirmation is not None and self.confirmation.ratio is not None:
+            return self.confirmation.ratio
         if self.latency_ms_before is None or not self.latency_ms_after:
             return None
         return self.latency_ms_before / self.latency_ms_after
@@ -106,7 +131,10 @@ def job_status(document: dict[str, Any]) -> JobStatus:
     workloads = Table([made(Workload, one) for one in document["workloads"]],
                       ["title", "count", "trials", "default_ms", "best_ms", "roofline_share", "trouble"])
     instants = {name: _time(document[name]) for name in ("created", "started", "ended", "until")}
-    status = made(JobStatus, {**document, **instants, "workloads": workloads, "devices": tuple(document["devices"])})
+    found = document.get("confirmation")
+    confirmation = None if found is None else made(Confirmation, found)
+    status = made(JobStatus, {**document, **instants, "workloads": workloads, "devices": tuple(document["devices"]),
+                              "confirmation": confirmation})
     return dataclasses.replace(status, json=document)
 
 
@@ -143,6 +171,21 @@ class Device:
     def name(self) -> str:
         """AGENT/DEVICE: what the argument `devices` takes."""
         return f"{self.agent}/{self.device}"
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """A tuner of a farm.
+
+    tuner: its name. state: "idle", "tuning" or "offline". last_seen: the instant of its last call, as text. jobs: the ids
+    of the jobs that it holds.
+    """
+
+    tuner: str
+    state: str
+    last_seen: str
+    jobs: list[str]
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -291,6 +334,40 @@ def device_runs(document: dict[str, Any]) -> Table[DeviceRun]:
 
 
 @dataclass(frozen=True)
+class ComparedRun:
+    """A package on one of the devices of a comparison; true if the device has answered.
+
+    device: "agent/device". package: its file name. state: "answered", "failed" or "waiting". reason: why there is no answer;
+    empty if there is. fastest: of the devices with this package. median_ms, p90_ms, load_ms: of its runs, in milliseconds, and
+    before them. peak_memory_bytes: as in `DeviceRun`. roofline_share: the least time of its kernels on the device, by the
+    measured peak and bandwidths, to the median. roofline_unknown: why that is None. power_watts: the mean over the visit, of
+    what power_source says: "board" or "cpu package". temperature_c: of the hottest sensor afterwards. job: its id at the
+    tracker. Values that are not known are None.
+    """
+
+    device: str
+    package: str
+    state: str
+    reason: str
+    fastest: bool
+    median_ms: float | None
+    p90_ms: float | None
+    load_ms: float | None
+    peak_memory_bytes: int | None
+    roofline_share: float | None
+    roofline_unknown: str
+    power_watts: float | None
+    power_source: str
+    temperature_c: float | None
+    job: str
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether the device has answered."""
+        return self.state == "answered"
+
+
+@dataclass(frozen=True)
 class Gate:
     """The verdict on a package beside another one; true if it passed.
 
@@ -316,6 +393,68 @@ class Gate:
     def _repr_html_(self) -> str:
         """The verdict, for notebooks."""
         return fields_html(self, ["slower", "ratio", "ratio_low", "ratio_high", "pairs", "device"])
+
+
+@dataclass(frozen=True)
+class ValueDifference:
+    """A value of the model's file, and how far the package's is from it.
+
+    name: in the file. nodes: of the file, that compute it. kernels: of the package: the one that wrote it, then those before
+    it whose results hold no value of the file. wrong: it is further off than rounding explains. relative_error: the largest
+    error of an element, as a share of the largest element, where the nodes have the package's own values as inputs.
+    total_error: the same where the model runs from its inputs. worst: the element with the largest error: index, package,
+    model; None if all are equal. shape: in the file.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    kernels: tuple[str, ...]
+    wrong: bool
+    relative_error: float
+    total_error: float
+    worst: dict[str, Any] | None
+    shape: tuple[int, ...]
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> ValueDifference:
+        """From what the command prints of it: document."""
+        return made(cls, {**document,
+                          "nodes": tuple(node["name"] for node in document["nodes"]),
+                          "kernels": tuple(kernel["symbol"] for kernel in document["kernels"]),
+                          "relative_error": float(document["relative_error"]),
+                          "total_error": float(document["total_error"]),
+                          "shape": tuple(document["shape"])})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A package beside its model; true if no value is wrong.
+
+    equal: no value is wrong. first: the first value that is, in the order of the file; None without one. values: all that were
+    compared. not_compared: values that no tensor of the package holds. calls, checked_calls: of kernels; those that some value
+    checks. target: of the program that ran; device: that ran it; "": this machine. model, package: the files.
+    """
+
+    model: str
+    package: str
+    target: str
+    device: str
+    equal: bool
+    first: ValueDifference | None
+    not_compared: int
+    calls: int
+    checked_calls: int
+    values: Table[ValueDifference] = dataclasses.field(repr=False)
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether no value is wrong."""
+        return self.equal
+
+    def _repr_html_(self) -> str:
+        """The values, for notebooks."""
+        return fields_html(self, ["equal", "not_compared", "calls", "checked_calls"]) + self.values._repr_html_()
 
 
 @dataclass(frozen=True)

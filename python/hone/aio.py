@@ -15,8 +15,10 @@ from ._stoppable import as_coroutine
 
 bench = as_coroutine(_package.bench)
 check = as_coroutine(_package.check)
+compare = as_coroutine(_package.compare)
 compile = as_coroutine(_package.compile)
 devices = as_coroutine(_jobs.devices)
+diff = as_coroutine(_package.diff)
 gate = as_coroutine(_package.gate)
 jobs = as_coroutine(_jobs.jobs)
 lock = as_coroutine(_records.lock)
@@ -27,6 +29,7 @@ records = as_coroutine(_records.records)
 run = as_coroutine(_package.run)
 submit = as_coroutine(_jobs.submit)
 tune = as_coroutine(_jobs.tune)
+tuners = as_coroutine(_jobs.tuners)
 
-__all__ = ["bench", "check", "compile", "devices", "gate", "jobs", "lock", "measure", "measurements", "profile", "records", "run",
-           "submit", "tune"]
+__all__ = ["bench", "check", "compare", "compile", "devices", "diff", "gate", "jobs", "lock", "measure",
+           "measurements", "profile", "records", "run", "submit", "tune", "tuners"]

@@ -136,6 +136,7 @@ bool MemoryStore::PassesRow(const StoredRecord& stored, const Filter& filter) co
   if (filter.outcomes == Filter::Outcomes::kFailed && failure == nullptr) return false;
   if (filter.failure.has_value() && (failure == nullptr || failure->kind != *filter.failure)) return false;
   if (filter.confirmed_only && (timing == nullptr || !timing->confirmed)) return false;
+  if (!filter.model.empty() && filter.model != stored.record.model) return false;
   if (filter.after_row != 0 && stored.row <= filter.after_row) return false;
   return PassesKey(stored.record, filter);
 }

@@ -108,6 +108,7 @@ absl::StatusOr<Condition> RowCondition(const Connection& connection, const Filte
   if (filter.outcomes == Filter::Outcomes::kFailed) condition.And("m.failure IS NOT NULL");
   if (filter.failure.has_value()) condition.And("m.failure = ?", std::string(FailureKindName(*filter.failure)));
   if (filter.confirmed_only) condition.And("m.confirmed = 1");
+  if (!filter.model.empty()) condition.And(fmt::format("m.model_id = {}", kTextId), filter.model);
   if (filter.after_row != 0) condition.And(fmt::format("m.id > {}", filter.after_row));
   return condition;
 }

@@ -112,15 +112,19 @@ CREATE TABLE measurements (
                      columns);
 }
 
+// The first version with the column `model`, and its index.
+constexpr int64_t kModelVersion = 7;
+constexpr char kModelIndex[] = "CREATE INDEX measurements_by_model ON measurements (model_id);\n";
+
 std::string MeasurementsIndexes(int64_t version) {
-  return fmt::format(R"sql(
+  return (version < kModelVersion ? "" : kModelIndex) + fmt::format(R"sql(
 CREATE UNIQUE INDEX measurements_once ON measurements (measurement);
 CREATE INDEX measurements_by_key ON measurements (workload_id, target_id, device_id, compiler_id);
 CREATE INDEX measurements_deciding ON measurements (workload_id, target_id, device_id, compiler_id) WHERE {};
 CREATE INDEX measurements_by_failure ON measurements (failure) WHERE failure IS NOT NULL;
 CREATE INDEX measurements_by_device ON measurements (device_id);
 )sql",
-                     DecidingSql(version));
+                                                                    DecidingSql(version));
 }
 
 // The view `records`: measurements with their texts, for users.
@@ -185,6 +189,8 @@ std::string Additions(int64_t version) {
   }
   if (std::ranges::any_of(kFailureKindRows, [&](const FailureKindRow& row) { return row.since_schema == version; }))
     sql += NewKinds(version);
+  else if (version == kModelVersion)
+    sql += kModelIndex;
   return sql;
 }
 

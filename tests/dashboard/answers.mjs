@@ -2,14 +2,14 @@
 // Pages whose questions are refused, answered late, or answered with what is made up here, while a real tune runs.
 import { base, check, eventually, figureOf, openPage, textOf } from './browser.mjs';
 
-const json = (body, status = 200) => ({ status, contentType: 'application/json', body: JSON.stringify(body) });
+export const json = (body, status = 200) => ({ status, contentType: 'application/json', body: JSON.stringify(body) });
 const busy = json({ error: { code: 'unavailable', message: 'too many questions' } }, 503);
 const refused = json({ error: { code: 'invalid_argument', message: 'never' } }, 400);
 const missing = json({ error: { code: 'not_found', message: 'not there' } }, 404);
 const brokenOff = { ...json({}), body: '{"time": ' };
 
 /** A page of which `take` may answer a request, later perhaps: it says whether it will. */
-async function intercepted(browser, take) {
+export async function intercepted(browser, take) {
   const page = await openPage(browser, undefined, /status of (400|404|503)/);
   await page.setRequestInterception(true);
   page.on('request', (request) => {
@@ -72,7 +72,15 @@ function point(row, median_ms, is_default, device) {
 
 function winner(row, device, median_ms, default_ms) {
   const key = { workload: 'made', operator: 'made up', target: 't', device, compiler: 'c' };
-  const fixed = { schedule: '', gflops: 1, sizes: '', confirmed: false, records: 2, measured_at: instant };
+  const fixed = {
+    schedule: '',
+    gflops: 1,
+    sizes: '',
+    measured_by: 'board/cpu',
+    confirmed: false,
+    records: 2,
+    measured_at: instant,
+  };
   return { row, ...key, median_ms, default_ms, measurement: 'm', ...fixed };
 }
 
@@ -154,19 +162,27 @@ export async function keys(browser) {
 }
 
 /** Of a stream that ends behind it, so that the page opens the next one half a second later. */
-const event = (name, data) => ({
+export const event = (name, data) => ({
   status: 200,
   contentType: 'text/event-stream',
   body: `id: made-1\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`,
 });
 
-function madeJob(number, fields = {}) {
+export function madeJob(number, fields = {}) {
   const texts = { model: `model ${number}`, target: 't', group: '', waiting_for: '', activity: '', error: '' };
   const numbers = { priority: 0, trials: 0, seconds: 0, trials_per_second: 0 };
   const unknown = ['notice', 'started', 'ended', 'until', 'trials_limit', 'seconds_limit', 'seconds_left'];
   const nulls = Object.fromEntries([...unknown, 'latency_ms_before', 'latency_ms_after'].map((name) => [name, null]));
   const created = new Date(Date.UTC(2026, 0, 1) + number * 1000).toISOString();
-  const rest = { job: `j${number}`, devices: [], state: 'succeeded', submitted_by: 'ann', created, failed: {} };
+  const rest = {
+    job: `j${number}`,
+    devices: [],
+    run: null,
+    state: 'succeeded',
+    submitted_by: 'ann',
+    created,
+    failed: {},
+  };
   return { ...texts, ...numbers, ...nulls, ...rest, ...fields };
 }
 
@@ -256,7 +272,7 @@ export async function longLists(browser) {
 
 /** A workload is seen from a job that is forgotten, and from one that has no trial of it yet. */
 export async function jobsOfWorkloads(browser) {
-  const made = { digest: 'young', operator: 'young one', count: 1, flops: 1e9, sizes: '' };
+  const made = { digest: 'young', operator: 'young', title: 'young one', count: 1, flops: 1e9, sizes: '' };
   const young = { ...made, trials: 0, schedule: '', trouble: '' };
   const unknown = ['default_ms', 'best_ms', 'roofline_ms', 'roofline_share', 'gflops', 'share_before', 'share_after'];
   for (const name of unknown) young[name] = null;

@@ -10,7 +10,7 @@ const require = createRequire(fileURLToPath(new URL('../../dashboard/package.jso
 const puppeteer = require('puppeteer-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-const names = ['bin', 'browser', 'url', 'jobs', 'strange', 'screenshots', 'kill', 'gone', 'token'];
+const names = ['bin', 'browser', 'url', 'jobs', 'profile', 'strange', 'screenshots', 'kill', 'gone', 'token'];
 export const options = parseArgs({
   options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
 }).values;

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { longRun, runs } from './runs.mjs';
 import { jobsOfWorkloads, keys, lateAnswer, longLists, overviewOfMany, refusals, refusedExport } from './answers.mjs';
 import {
   base,
@@ -100,7 +101,7 @@ const job = await jobOf(first);
 const workload = job.workloads.reduce((most, next) => (next.trials > most.trials ? next : most));
 await visit(page, `/jobs/${first}`);
 const operators = () =>
-  page.$$eval('main section:first-of-type tbody tr', (rows) => rows.map((row) => row.getAttribute('data-key')));
+  page.$$eval('main section[data-key=Workloads] tbody tr', (rows) => rows.map((row) => row.getAttribute('data-key')));
 check((await operators()).length === job.workloads.length, 'all workloads are listed');
 await clickText('th button', 'Trials');
 await page.waitForFunction(() => location.search.includes('sort=-Trials'));
@@ -227,10 +228,10 @@ await visit(page, '/devices');
 check(
   await page.evaluate(() => {
     const names = [...document.querySelectorAll('main th')].map((heading) => heading.textContent);
-    const at = names.findIndex((name) => name.startsWith('Last seen'));
-    return document.querySelector('main tbody tr').children[at].textContent === '';
+    const at = names.findIndex((name) => name.startsWith('State'));
+    return !document.querySelector('main tbody tr').children[at].textContent.includes('since');
   }),
-  'a device that is here has a time at which it was last seen',
+  'a device that is here is said to be away since some time',
 );
 
 // Rows above the one that has the focus go, and it keeps it.
@@ -274,13 +275,19 @@ fs.rmSync(downloads, { recursive: true });
 await clickText('button', 'Winners');
 await eventually(async () => (await textOf(page, 'main table')).includes('Decided by'), 'the winners');
 
+const comparison = await runs(page, ask);
+
 // Every page in every look: by its own address, since each view has a link.
 const pages = [
   ['overview', '/', 'Overview'],
+  ['models', '/models', 'Models'],
+  ['model', '/models/residual_blocks', 'residual_blocks'],
   ['jobs', '/jobs', 'Jobs'],
   ['job', `/jobs/${second}`, 'inverted_bottlenecks.onnx'],
   ['job-done', `/jobs/${first}`, 'residual_blocks.onnx'],
   ['strange', `/jobs/${third}`, options.strange],
+  ['run', `/jobs/${options.profile}`, 'Profile of net.hone'],
+  ['comparison', `/jobs/${comparison}`, 'net.hone beside net.hone'],
   ['workload', workloadPath, workload.operator],
   ['workload-by-time', `${workloadPath}&x=time`, workload.operator],
   ['candidate', `/candidates/${best[0].row}`, `Candidate ${best[0].row}`],
@@ -291,7 +298,15 @@ const pages = [
   ['winners', '/records?show=best', 'Records'],
   ['not-there', '/nowhere', 'Not there'],
 ];
-const pictured = ['overview-light', 'job-light', 'workload-dark', 'compare-light', 'device-light', 'devices-phone'];
+const pictured = [
+  'overview-light',
+  'job-light',
+  'run-light',
+  'workload-dark',
+  'compare-light',
+  'device-light',
+  'devices-phone',
+];
 for (const look of looks) {
   await dress(page, look);
   for (const [name, address, heading] of pages) {
@@ -332,6 +347,7 @@ await keys(browser);
 await longLists(browser);
 await jobsOfWorkloads(browser);
 await overviewOfMany(browser);
+await longRun(browser);
 
 // The job that runs is cancelled, after a question.
 async function cancel() {

@@ -19,6 +19,7 @@ const bundled = await build({
       export { bestSoFar } from './src/best';
       export { earlierBest, figuresOf } from './src/search_figures';
       export { withJob, withOlder } from './src/job_list';
+      export { history, placesOf } from './src/model_history';
       export { nearestAtX } from './src/plot_points';
       export { labelled, logarithmicRange, logarithmicSplits } from './src/plot_scale';
       export { ApiError, keyIn } from './src/api';
@@ -26,6 +27,9 @@ const bundled = await build({
       export { predictedOf, rankCorrelation } from './src/predictions';
       export { countingRepeats, histogram } from './src/repeats';
       export { withParameters } from './src/parameters';
+      export * as runs from './src/runs';
+      export * as shell from './src/shell_commands';
+      export { shortDevices, shortTargets } from './src/short_names';
     `,
     resolveDir: dashboard,
   },
@@ -152,10 +156,24 @@ test('a job that changed stands where it belongs, and no job stands twice', () =
 test('of points with the same x the nearest is meant', () => {
   const x = [1, 2, 2, 2, 3];
   const distances = [0, 5, 1, 3, 0];
-  for (const at of [1, 2, 3]) assert.equal(parts.nearestAtX(x, at, (i) => distances[i]), 2);
-  assert.equal(parts.nearestAtX(x, 0, (i) => distances[i]), 0);
-  assert.equal(parts.nearestAtX(x, 4, (i) => distances[i]), 4);
-  assert.equal(parts.nearestAtX(x, 3, () => Infinity), 1, 'none has a distance');
+  for (const at of [1, 2, 3])
+    assert.equal(
+      parts.nearestAtX(x, at, (i) => distances[i]),
+      2,
+    );
+  assert.equal(
+    parts.nearestAtX(x, 0, (i) => distances[i]),
+    0,
+  );
+  assert.equal(
+    parts.nearestAtX(x, 4, (i) => distances[i]),
+    4,
+  );
+  assert.equal(
+    parts.nearestAtX(x, 3, () => Infinity),
+    1,
+    'none has a distance',
+  );
 });
 
 test('a key is what is nothing else', () => {
@@ -281,8 +299,152 @@ test('logarithmic axes have a few lines, within the axis, over all ranges', () =
 });
 
 test('a logarithmic axis without positive values has some range', () => {
-  for (const [least, most] of [[null, null], [0, 0], [-1, 5], [NaN, 1], [1, Infinity], [2, 1]])
+  for (const [least, most] of [
+    [null, null],
+    [0, 0],
+    [-1, 5],
+    [NaN, 1],
+    [1, Infinity],
+    [2, 1],
+  ])
     assert.deepEqual(parts.logarithmicRange(least, most, 1.1), [0.1, 1]);
   assert.deepEqual(parts.logarithmicSplits(0, 1), []);
   assert.deepEqual(parts.logarithmicSplits(1, 1), [1]);
+});
+
+test('a model has a place for each device, and its newest job is held against the fastest before', () => {
+  const job = (id, devices, after, ended) => ({
+    job: id,
+    run: null,
+    confirmation: null,
+    devices,
+    target: 'cpu',
+    latency_ms_after: after,
+    ended: ended === null ? null : `2026-11-0${ended}T00:00:00Z`,
+  });
+  const jobs = [
+    job('f', ['pi'], null, null), // it still runs
+    job('e', ['pi'], 11, 5),
+    job('d', ['jetson'], 4, 4),
+    job('c', ['pi'], 12, 3),
+    job('b', ['pi'], 10, 2),
+    { ...job('a', ['pi'], null, 1), run: { packages: [] } },
+  ];
+  const places = parts.placesOf(jobs);
+  assert.deepEqual(
+    places.map(({ device, newest, jobs: number }) => [device, newest.job, number]),
+    [
+      ['pi', 'e', 3],
+      ['jetson', 'd', 1],
+    ],
+  );
+  assert.ok(Math.abs(places[0].slower - 0.1) < 1e-9);
+  assert.equal(places[1].slower, null);
+  const { points, series } = parts.history(jobs, places);
+  assert.deepEqual(
+    points.map(({ job: id }) => id),
+    ['b', 'c', 'd', 'e'],
+  );
+  assert.deepEqual(series, [
+    [10, 12, null, 11],
+    [null, null, 4, null],
+  ]);
+});
+
+const packageOf = (name, fields = {}) => ({ name, digest: 'd', bytes: 1, ...fields });
+
+test('a run is called by what it is', () => {
+  const run = { kind: 'bench', device: 'rpi4/cpu', packages: [packageOf('net.hone')] };
+  assert.equal(parts.runs.runName(run), 'Bench of net.hone');
+  assert.equal(
+    parts.runs.runName({ ...run, kind: 'comparison', packages: [packageOf('old.hone'), packageOf('new.hone')] }),
+    'new.hone beside old.hone',
+  );
+  assert.equal(parts.runs.jobName({ run, model: 'net.hone', job: 'j1' }), 'Bench of net.hone');
+  assert.equal(parts.runs.jobName({ run: null, model: '', job: 'j1' }), 'j1');
+  assert.equal(parts.runs.placeOf({ run, devices: ['rpi4'] }), 'rpi4/cpu');
+  assert.equal(parts.runs.placeOf({ run: null, devices: ['rpi4', 'jetson'] }), 'rpi4 or jetson');
+});
+
+test('a comparison claims no difference that is not sure', () => {
+  assert.match(
+    parts.runs.comparisonText({ ratio: 1.021, low: 1.012, high: 1.031, pairs: 40 }),
+    /^2.1% slower: between 1.2% slower/,
+  );
+  assert.match(parts.runs.comparisonText({ ratio: 0.5, low: 0.48, high: 0.52, pairs: 40 }), /^50% faster/);
+  assert.match(
+    parts.runs.comparisonText({ ratio: 1.01, low: 0.99, high: 1.03, pairs: 40 }),
+    /^no sure difference: between 1.0% faster/,
+  );
+});
+
+test('kernels are summed by operator, the longest first', () => {
+  const kernel = (symbol, time_ms) => ({ symbol, time_ms, nodes: [], target: 'cpu' });
+  const kernels = [kernel('hone_k0_add', 1), kernel('hone_k1_conv2d', 2), kernel('hone_k12_conv2d', 1)];
+  assert.deepEqual(parts.runs.operatorsOf(kernels), [
+    { operator: 'conv2d', calls: 2, time_ms: 3, share: 0.75 },
+    { operator: 'add', calls: 1, time_ms: 1, share: 0.25 },
+  ]);
+  assert.equal(parts.runs.operatorOf('another'), 'another');
+});
+
+test('a board that slows itself down is seen in the minutes', () => {
+  const minutes = (...medians) => medians.map((median_ms) => ({ median_ms }));
+  assert.equal(parts.runs.slowedAt(minutes(10, 9.9, 10.2, 10.5, 12)), 4);
+  assert.equal(parts.runs.slowedAt(minutes(12, 11, 10, 10.4)), null);
+  assert.equal(parts.runs.slowedAt([]), null);
+});
+
+test('the command that repeats a run has all that it was asked for', () => {
+  const run = {
+    kind: 'bench',
+    device: 'a/cpu',
+    packages: [packageOf('my net.hone')],
+    inputs: null,
+    shapes: ['x=1,3'],
+    seconds: 10,
+    threads: 2,
+    profile: false,
+    allow_onnx_runtime: true,
+  };
+  const repeat = (fields, devices = ['rpi4']) =>
+    parts.shell.repeatCommand({ devices }, { ...run, ...fields }, 'unix:/s');
+  assert.equal(
+    repeat({}),
+    "hone bench 'my net.hone' --seconds 10 --shape x=1,3 --threads 2 --fallback onnxruntime --device rpi4 --tracker unix:/s",
+  );
+  const plain = { shapes: [], threads: 0, allow_onnx_runtime: false };
+  assert.equal(
+    repeat({ ...plain, profile: true, packages: [packageOf('-n.hone')] }),
+    'hone profile ./-n.hone --seconds 10 --device rpi4 --tracker unix:/s',
+  );
+  assert.equal(
+    repeat({ ...plain, packages: [packageOf('old.hone'), packageOf('new.hone')] }),
+    'hone gate new.hone --baseline old.hone --seconds 10 --device rpi4 --tracker unix:/s',
+  );
+  assert.equal(repeat({ ...plain, seconds: 0 }), null, 'no command runs once on random inputs');
+  assert.equal(
+    repeat({ ...plain, seconds: 0, inputs: packageOf('in.npz'), packages: [packageOf('n.hone')] }, []),
+    'hone run n.hone --input in.npz --device a/cpu --tracker unix:/s --output outputs.npz',
+  );
+});
+
+test('a word is quoted where a shell would read it otherwise', () => {
+  assert.equal(parts.shell.quoted("it's $HOME"), "'it'\\''s $HOME'");
+  assert.equal(parts.shell.quoted('cpu -mcpu=x'), "'cpu -mcpu=x'");
+  assert.equal(parts.shell.quoted(''), "''");
+});
+
+test('targets and devices are shortened to what tells them apart', () => {
+  const one = 'cpu -mcpu=znver4 -mattr=+fma,+avx2 -threads=2';
+  assert.deepEqual([...parts.shortTargets([one, one])], [[one, 'cpu -mcpu=znver4']]);
+  const other = 'cpu -mcpu=znver4 -mattr=+fma -threads=4';
+  assert.deepEqual(
+    [...parts.shortTargets([one, other]).values()],
+    ['cpu -mcpu=znver4 +avx2 -threads=2', 'cpu -mcpu=znver4 -threads=4'],
+  );
+  assert.deepEqual([...parts.shortTargets(['', 'opaque']).values()], ['', 'opaque']);
+  const board = 'aarch64 Raspberry_Pi_4 cores=4 neon';
+  assert.equal(parts.shortDevices([board, 'x86_64 AMD_Ryzen avx2']).get(board), 'aarch64 Raspberry Pi 4');
+  assert.equal(parts.shortDevices(['x86_64 AMD_Ryzen avx2']).get('x86_64 AMD_Ryzen avx2'), 'x86_64 AMD Ryzen');
 });

@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the interfaces of dashboard/src/api_types.ts against the tables of docs/API.md, field by field. An interface
-// says in its comment which address answers it.
-import fs from 'node:fs';
+// Compares the interfaces of dashboard/src/api_types.ts with the tables of docs/API.md, field by field. An interface
+// says in its comment which address answers it, or takes it as its body.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { readApiPage, readApiTypes } from '../../dashboard/openapi.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const ts = createRequire(`${root}/dashboard/package.json`)('typescript');
-
-function documented() {
-  const fields = new Map();
-  let address = '';
-  for (const line of fs.readFileSync(`${root}/docs/API.md`, 'utf8').split('\n')) {
-    const heading = /^## `GET ([^`]+)`/.exec(line);
-    if (heading) address = heading[1];
-    const row = /^\| `([^`]+)` \|/.exec(line);
-    if (row) fields.set(address, [...(fields.get(address) ?? []), row[1]]);
-  }
-  return fields;
-}
-
-const file = `${root}/dashboard/src/api_types.ts`;
-const program = ts.createProgram([file], { strict: true, noLib: false, lib: ['lib.es2022.d.ts'], types: [] });
-const checker = program.getTypeChecker();
+const { checker, types } = readApiTypes();
 
 // "jobs[].failed.*" for every value in a type.
 function leaves(type, name, found) {
@@ -49,27 +34,26 @@ const say = (text) => {
   console.log(text);
 };
 
-const pages = documented();
-const typed = new Set();
-for (const node of program.getSourceFile(file).statements) {
-  const comment = ts.getJSDocCommentsAndTags(node)[0]?.comment ?? '';
-  // A name in braces is what the page has as '*', which a comment may not have before a '/'.
-  const address = /^GET (\S+)/.exec(String(comment))?.[1].replace(/\{[^}]*\}/g, '*');
-  if (!address) continue;
-  typed.add(address);
+const documented = new Map();
+for (const { method, path, fields, body } of readApiPage()) {
+  if (fields.length > 0) documented.set(`${method} ${path}`, fields);
+  if (body.length > 0) documented.set(`Body of ${method} ${path}`, body);
+}
+for (const [address, node] of types) {
   const found = leaves(checker.getTypeAtLocation(node), '', new Set());
-  const fields = pages.get(address) ?? [];
+  const fields = (documented.get(address) ?? []).map(([name]) => name);
   for (const leaf of found) {
     if (!fields.some((field) => covers(field, leaf)))
-      say(`${node.name.text} has ${leaf}, which ${address} does not answer`);
+      say(`${node.name.text} has ${leaf}, which docs/API.md does not have for: ${address}`);
   }
   for (const field of fields) {
-    if (![...found].some((leaf) => covers(field, leaf)))
-      say(`${address} answers ${field}, which ${node.name.text} has not`);
+    // An object that may be null is a line of its own.
+    if (![...found].some((leaf) => covers(field, leaf) || leaf.startsWith(`${field}.`)))
+      say(`docs/API.md has ${field} for: ${address}; ${node.name.text} has not`);
   }
 }
-for (const address of pages.keys()) {
-  if (!typed.has(address)) say(`no type is that of ${address}`);
+for (const address of documented.keys()) {
+  if (!types.has(address)) say(`no type is that of: ${address}`);
 }
-console.log(`${typed.size} addresses, ${wrong} differences`);
-process.exit(wrong === 0 && typed.size > 0 ? 0 : 1);
+console.log(`${types.size} addresses, ${wrong} differences`);
+process.exit(wrong === 0 && types.size > 0 ? 0 : 1);

@@ -40,6 +40,8 @@ inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {
   spec.set_trials(100);
   spec.set_priority(priority);
   SetWorkload(*spec.add_workloads(), "w");
+  spec.mutable_workloads(0)->set_title("conv2d 8x8x4");
+  for (const char* node : {"conv1", "relu1"}) spec.mutable_workloads(0)->add_nodes(node);
   return spec;
 }
 
@@ -64,6 +66,37 @@ inline v1::Batch BatchOf(int candidates, const std::string& prefix = "c") {
     candidate->mutable_kernel()->set_interface("kernel k\noutput f32[1]\nlaunch k 0 0\n");
   }
   return batch;
+}
+
+// Gives the job a model of one file, which its tuner may have run.
+inline void SetModel(v1::JobSpec& spec) {
+  v1::ModelFile& file = *spec.mutable_model()->add_files();
+  file.set_path("net.onnx");
+  file.mutable_file()->set_digest(std::string(64, 'e'));
+  file.mutable_file()->set_bytes(1000);
+  spec.mutable_model()->add_programs();
+}
+
+// The batch that runs the model of a job, untuned and tuned.
+inline v1::Batch ModelBatch() {
+  v1::Batch batch;
+  for (const char digit : {'b', 'c'}) batch.mutable_run()->add_packages()->set_digest(std::string(64, digit));
+  batch.mutable_run()->set_seconds(2);
+  batch.set_threads(1);
+  batch.add_candidates()->set_id("run");
+  return batch;
+}
+
+// A report of the packages, of one run each.
+inline v1::BatchResult ReportOf(const v1::RunTask& task) {
+  v1::BatchResult result;
+  result.set_visit_seconds(3);
+  for (int i = 0; i < task.packages_size(); ++i) {
+    v1::PackageReport* package = result.mutable_run()->add_packages();
+    package->set_target("cpu");
+    package->add_seconds(0.001);
+  }
+  return result;
 }
 
 inline v1::DeviceState DeviceOf(const std::string& id = "cpu") {

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,7 @@
 #include "tests/farm/methods.h"
 #include "tests/farm/processes.h"
 #include "tests/farm/relay.h"
+#include "tests/unit/graph/model_builder.h"
 #include "tracker/access.h"
 #include "transport/transport.h"
 
@@ -471,11 +473,12 @@ TEST_F(JoinTest, TheAuditLogHoldsChangesAndRefusals) {
   EXPECT_THAT(entries[0]["peer"].get<std::string>(), HasSubstr("ip"));
 }
 
-TEST_F(JoinTest, ClientsBringFilesAndViewersFetchThem) {
+TEST_F(JoinTest, OnlyThoseWhoHaveAFileAndAdminsFetchIt) {
   StartTracker();
-  for (const std::string role : {"client", "viewer", "tuner"}) {
+  for (const std::string role : {"client", "viewer", "tuner", "agent"}) {
     ASSERT_EQ(Join(Token(role), role, {"--name", role + "1"}), 0) << said_;
   }
+  ASSERT_EQ(Join(Token("client"), "other", {"--name", "client2"}), 0) << said_;
   const auto transfer = [&](const std::string& folder) {
     const auto channel = OpenChannel(address_, Files(folder)).value();
     return files::FileTransfer([channel] { return channel; });
@@ -487,9 +490,35 @@ TEST_F(JoinTest, ClientsBringFilesAndViewersFetchThem) {
   ASSERT_TRUE(name.ok()) << name.status();
   std::string fetched;
   const auto write = [&](std::string_view piece) { return fetched.append(piece), absl::OkStatus(); };
-  ASSERT_TRUE(transfer("viewer").DownloadTo(*name, write).ok());
-  EXPECT_EQ(fetched, contents);
-  EXPECT_TRUE(absl::IsPermissionDenied(transfer("tuner").DownloadTo(*name, write)));
+  for (const char* role : {"client", "pki/admin"}) {
+    fetched.clear();
+    ASSERT_TRUE(transfer(role).DownloadTo(*name, write).ok()) << role;
+    EXPECT_EQ(fetched, contents);
+  }
+  for (const char* role : {"viewer", "tuner", "agent", "other"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(transfer(role).DownloadTo(*name, write))) << role;
+  }
+  // A job does not give its submitter a right to the files that it names.
+  const auto submit = [&](const std::string& folder, int64_t bytes) {
+    grpc::ClientContext context;
+    v1::SubmitJobRequest request;
+    request.mutable_spec()->set_request_id(folder + std::to_string(bytes));
+    request.mutable_spec()->set_name("model.hone");
+    *request.mutable_spec()->mutable_run()->add_packages() = *name;
+    request.mutable_spec()->mutable_run()->mutable_packages(0)->set_bytes(bytes);
+    v1::Job job;
+    const auto channel = OpenChannel(address_, Files(folder)).value();
+    return v1::JobService::NewStub(channel)->Submit(&context, request, &job);
+  };
+  const grpc::Status foreign = submit("other", name->bytes());
+  EXPECT_EQ(foreign.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(foreign.error_message(), HasSubstr("'model.hone' was not sent to the tracker by you"));
+  const grpc::Status wrong_size = submit("client", 1);
+  EXPECT_EQ(wrong_size.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(wrong_size.error_message(), HasSubstr("has 9437184 bytes in the store, not 1"));
+  EXPECT_TRUE(submit("client", name->bytes()).ok());
+  ASSERT_TRUE(transfer("other").Upload(path).ok());
+  EXPECT_TRUE(submit("other", name->bytes()).ok()) << "it has the file, too";
   EXPECT_TRUE(std::filesystem::exists(folder_ / "records.farm.files" / name->digest()));
   const json entries = HoneJson({"audit"})["entries"];
   const auto stored = std::ranges::find(entries, "FileService/Put", [](const json& entry) { return entry["method"]; });
@@ -497,6 +526,45 @@ TEST_F(JoinTest, ClientsBringFilesAndViewersFetchThem) {
   EXPECT_EQ((*stored)["name"], "client1");
   EXPECT_EQ((*stored)["object"], name->digest());
   EXPECT_EQ((*stored)["result"], "ok");
+}
+
+TEST_F(JoinTest, TheOutputsOfARunAreThoseOfItsSubmitter) {
+  StartTracker();
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
+      << said_;
+  for (const std::string name : {"ann", "bob"}) ASSERT_EQ(Join(Token("client"), name, {"--name", name}), 0) << said_;
+  Process agent({HONE_AGENT_BINARY, "--threads", "1"}, folder_ / "agent.log");
+  ASSERT_TRUE(Eventually([&] { return Devices().find("\"idle\"") != std::string::npos; })) << agent.Log();
+  graph::GraphBuilder b;
+  b.Input("x", {2, 2}).Node("Exp", {"x"}, {"y"}).Output("y");
+  std::ofstream(folder_ / "exp.onnx") << b.Model();
+  ASSERT_EQ(RunProgram({"/usr/bin/python3", "-c",
+                        fmt::format("import numpy; numpy.savez('{}', x=numpy.ones((2, 2), numpy.float32))",
+                                    std::string(folder_ / "in.npz"))}),
+            0)
+      << said_;
+  ASSERT_EQ(Hone({"run", folder_ / "exp.onnx", "--input", folder_ / "in.npz", "--output", folder_ / "out.npz",
+                  "--device", "board", "--identity", folder_ / "ann"}),
+            0)
+      << said_ << agent.Log();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out.npz")) << "ann has fetched them";
+  const json jobs = HoneJson({"jobs", "--all"})["jobs"];
+  ASSERT_EQ(jobs.size(), 1u);
+  const json job = HoneJson({"jobs", jobs[0]["job"]})["jobs"][0];
+  v1::FileName name;
+  name.set_digest(job["run"]["packages"][0]["outputs"]["digest"]);
+  const auto fetch = [&](const std::string& folder) {
+    const auto channel = OpenChannel(address_, Files(folder)).value();
+    return files::FileTransfer([channel] { return channel; }).DownloadTo(name, [](std::string_view) {
+      return absl::OkStatus();
+    });
+  };
+  EXPECT_TRUE(fetch("ann").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(fetch("bob")));
+  // They count against the quota of ann.
+  std::ifstream list(folder_ / "records.farm.files" / (name.digest() + ".chunks"));
+  const std::string text((std::istreambuf_iterator<char>(list)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(text, HasSubstr("\nowner hone://farm/client/ann\n"));
 }
 
 TEST_F(JoinTest, AnAuthorityIsMadeOnce) {

@@ -62,7 +62,9 @@ void Simulation::StartFarm() {
 
 void Simulation::SubmitJobs() {
   for (int i = 0; i < options_.jobs; ++i) {
-    const v1::Job job = *farm_->SubmitJob(SpecOf(fmt::format("job{}", i), i % 3), TrackerNow());
+    v1::JobSpec spec = SpecOf(fmt::format("job{}", i), i % 3);
+    if (options_.models) SetModel(spec);
+    const v1::Job job = *farm_->SubmitJob(spec, TrackerNow());
     stored_jobs_[job.id()] = job;
   }
 }
@@ -207,7 +209,7 @@ void Simulation::AgentMeasures(int index, const std::string& boot, const v1::Lea
     result.mutable_result()->set_trouble(v1::TROUBLE_KIND_BATCH);
     return;
   }
-  *result.mutable_result() = TimedResult(lease.batch());
+  *result.mutable_result() = lease.batch().has_run() ? ReportOf(lease.batch().run()) : TimedResult(lease.batch());
 }
 
 void Simulation::TunerActs(int index) {
@@ -257,13 +259,13 @@ void Simulation::TunerSubmits(FakeTuner& tuner) {
       }
       tuner.batches[client_id] = std::move(batch);
     }
-    v1::SubmitBatchRequest request;
-    *request.mutable_lease() = tuner.lease;
-    request.set_client_batch_id(client_id);
-    *request.mutable_batch() = tuner.batches.at(client_id);
-    const absl::StatusOr<v1::SubmitBatchResponse> response = farm_->SubmitBatch(std::move(request), TrackerNow());
-    if (!response.ok()) return;
-    tuner.open[client_id] = response->batch_id();
+    if (!SubmitBatch(tuner, client_id)) return;
+  }
+  const std::string run_id = tuner.lease.job_id() + "/model";
+  if (options_.models && tuner.open.empty() && !done.contains(run_id)) {
+    tuner.batches[run_id] = ModelBatch();
+    SubmitBatch(tuner, run_id);
+    return;
   }
   if (!tuner.open.empty()) return;
   v1::CompleteJobRequest complete;
@@ -272,12 +274,29 @@ void Simulation::TunerSubmits(FakeTuner& tuner) {
   tuner.lease.Clear();
 }
 
+bool Simulation::SubmitBatch(FakeTuner& tuner, const std::string& client_id) {
+  v1::SubmitBatchRequest request;
+  *request.mutable_lease() = tuner.lease;
+  request.set_client_batch_id(client_id);
+  *request.mutable_batch() = tuner.batches.at(client_id);
+  const absl::StatusOr<v1::SubmitBatchResponse> response = farm_->SubmitBatch(std::move(request), TrackerNow());
+  if (!response.ok()) return false;
+  tuner.open[client_id] = response->batch_id();
+  return true;
+}
+
 void Simulation::TunerReads(FakeTuner& tuner, const std::string& client_id, const v1::BatchResult& result) {
   const std::string& batch_id = tuner.open.at(client_id);
   const v1::Batch& batch = tuner.batches.at(client_id);
   if (!tuner.done[tuner.lease.job_id()].insert(client_id).second)
     violation = "a batch was finished twice: " + client_id;
   if (!result.error().empty()) violation = "a batch failed: " + result.error();
+  if (batch.has_run()) {
+    const bool given_up = result.outcomes_size() == 1 && result.outcomes(0).outcome().has_failure();
+    if (!given_up && result.run().packages_size() != 2) violation = "a model has no report: " + client_id;
+    models_run += result.has_run();
+    return;
+  }
   if (result.outcomes_size() != batch.candidates_size()) {
     violation = fmt::format("batch {} has {} outcomes for {} candidates", client_id, result.outcomes_size(),
                             batch.candidates_size());

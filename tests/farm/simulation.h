@@ -29,6 +29,7 @@ struct SimulationOptions {
   int jobs = 4;
   int batches_per_job = 20;
   int candidates = 6;
+  bool models = false;          // each job has a model, which its tuner has run when all other batches are done
   double lose_call = 0;         // chance that a call or its answer never arrives
   double double_call = 0;       // chance that a call arrives twice, the second time late
   double kill_agent = 0;        // chance, for each visit, that its agent is killed and restarted
@@ -55,6 +56,7 @@ class Simulation {
   int64_t wrongly_lost = 0;      // lost candidates that kill no agent
   int64_t batch_leases_max = 0;  // most leases that any one batch needed
   int jobs_ended = 0;
+  int models_run = 0;  // reports of models that reached a tuner
   int restarts = 0;
   int quarantined = 0;  // devices in quarantine at the end
   v1::GetFarmResponse counters;
@@ -83,6 +85,7 @@ class Simulation {
   void RestartAgent(int index);
   void TunerActs(int index);
   void TunerSubmits(FakeTuner& tuner);
+  bool SubmitBatch(FakeTuner& tuner, const std::string& client_id);
   void TunerReads(FakeTuner& tuner, const std::string& client_id, const v1::BatchResult& result);
   std::optional<Farm::Answer> Deliver(const v1::SynchronizeRequest& request);
   void Tick();

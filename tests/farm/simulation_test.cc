@@ -90,6 +90,22 @@ TEST_P(FarmSimulationTest, AgentsThatFailEverythingLoseNoBatch) {
   EXPECT_EQ(simulation.quarantined, options.holes) << "seed " << options.seed;
 }
 
+TEST_P(FarmSimulationTest, JobsEndWithRunsOfTheirModels) {
+  SimulationOptions options;
+  options.seed = GetParam();
+  options.agents = 20;
+  options.models = true;
+  options.lose_call = 0.05;
+  options.kill_agent = 0.05;
+  options.kill_tuner = 0.02;
+  options.restart_tracker = 0.0005;
+  Simulation simulation(options);
+  simulation.Run();
+  EXPECT_EQ(simulation.violation, "") << "seed " << options.seed;
+  EXPECT_EQ(simulation.jobs_ended, options.jobs) << "seed " << options.seed;
+  EXPECT_GE(simulation.models_run, options.jobs - 1) << "seed " << options.seed << ": one may be given up";
+}
+
 TEST_P(FarmSimulationTest, AStandstillOfTheTrackerLosesNoDevice) {
   SimulationOptions options;
   options.seed = GetParam();

@@ -157,6 +157,26 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(json.loads(evidence.read_text())["format"], "hone-gate 1")
         self.assertIn("ratio", gate._repr_html_())
 
+    def test_a_package_is_compared_with_its_model(self):
+        difference = hone.diff(MODEL, self.package, inputs={"x": X}, progress=False)
+        self.assertTrue(difference)
+        self.assertIsNone(difference.first)
+        self.assertEqual((difference.calls, difference.checked_calls), (1, 1))
+        self.assertEqual([value.name for value in difference.values], ["y"])
+        self.assertEqual(difference.device, "")
+        self.assertEqual(difference.values[0].shape, (2, 3))
+        self.assertTrue(hone.diff(MODEL, self.package, shapes={"x": (3, 4)}, interpret=True, progress=False))
+        b = onnx_file.GraphBuilder("other")
+        w = b.constant("w", np.ones((4, 3), np.float32))
+        b.node("Relu", [b.node("MatMul", [b.input("x", np.float32, ["n", 4]), w], "xw")], "y")
+        b.output("y", np.float32, ["n", 3])
+        other = hone.diff(bytes(onnx_file.serialise(onnx_file.model_of(b.graph))), self.package, inputs={"x": X}, progress=False)
+        self.assertFalse(other)
+        self.assertEqual(other.first.name, "y")
+        self.assertEqual(other.first.worst["model"], 10)
+        self.assertEqual(other.first.worst["index"], [0, 0])
+        self.assertIn("relative_error", other._repr_html_())
+
     def test_a_device_runs_through_the_command(self):
         program = pretender('''
 import numpy
@@ -430,6 +450,9 @@ class FarmTest(unittest.TestCase):
         self.assertTrue(0 < runs[0].min_ms <= runs[0].median_ms <= runs[0].p90_ms <= runs[0].p99_ms)
         self.assertGreater(runs[0].kernels[0].time_ms, 0)
         self.assertIn("median_ms", runs._repr_html_())
+        rows = hone.compare(package, [device], packages=[package], tracker=farm.tracker, inputs={"x": X}, seconds=0.05, wait=5)
+        self.assertEqual([(row.device, row.state, bool(row)) for row in rows], [(device, "answered", True)] * 2)
+        self.assertTrue(all(row.median_ms > 0 and row.fastest for row in rows))
         gate = hone.gate(package, package, slower_than=0.5, device=device, tracker=farm.tracker, inputs={"x": X}, seconds=0.05)
         self.assertEqual(gate.device, device)
         with self.assertRaisesRegex(hone.CommandError, "nobody"):
@@ -445,7 +468,10 @@ class FarmTest(unittest.TestCase):
         found = job.wait(progress=False)
         self.assertEqual([(one.job, one.state, one.model) for one in found], [(job.id, "succeeded", "product.onnx")])
         self.assertGreaterEqual(found[0].trials, 8)
-        self.assertGreaterEqual(found[0].speedup, 1)
+        self.assertGreaterEqual(found[0].latency_ms_before / found[0].latency_ms_after, 1)
+        whole = found[0].confirmation
+        self.assertEqual((whole.problem, found[0].speedup), ("", whole.ratio))
+        self.assertGreater(min(whole.before_ms, whole.after_ms), 0)
         self.assertEqual([workload.count for workload in found[0].workloads], [1])
         self.assertIn("product.onnx", job._repr_html_())
         self.assertIn("best_ms", found[0]._repr_html_())
@@ -474,6 +500,8 @@ class FarmTest(unittest.TestCase):
         while not (devices := hone.devices(tracker=self.farm.tracker)) and time.monotonic() < deadline:
             time.sleep(0.1)  # the agent joins while the farm already takes jobs
         self.assertEqual([device.name for device in devices], ["local/cpu"])
+        tuners = hone.tuners(tracker=self.farm.tracker)
+        self.assertEqual([tuner.state for tuner in tuners if not tuner.jobs], ["idle"] * len(tuners))
         with self.assertRaisesRegex(hone.CommandError, "rpi4"):
             hone.submit(MODEL, {"x": X}, trials=1, devices="rpi4", tracker=self.farm.tracker)
 

@@ -7,11 +7,14 @@
 #ifndef HONE_TRACKER_HTTP_API_H_
 #define HONE_TRACKER_HTTP_API_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "files/file_store.h"
 #include "records/store.h"
+#include "tracker/file_rights.h"
 #include "tracker/http/events.h"
 #include "tracker/http/exchange.h"
 #include "tracker/http/json.h"
@@ -29,7 +32,10 @@ struct ApiContext {
   const Visitors* visitors = nullptr;
   EventFeed* events = nullptr;
   const Pages* pages = nullptr;
+  files::FileStore* file_store = nullptr;
+  const FileRights* file_rights = nullptr;
   absl::Time not_before = absl::InfinitePast();  // as HealthFacts::not_before
+  std::string tracker = {};                      // what commands are given as --tracker; "" = unknown
 };
 
 // A request to the API, parsed and with its caller identified.
@@ -37,7 +43,7 @@ struct ApiCall {
   const HttpRequest& request;
   const Target& target;
   std::vector<std::string> names;  // the path segments that the '*'s of the route matched
-  Json body;                       // unless GET: an object, empty where the request has no body
+  nlohmann::json body;             // of routes that take JSON: an object, empty where the request has no body
   Visitor visitor;                 // not set for routes that need no role
 
   // A query parameter of the URL; "" where it is missing.
@@ -65,7 +71,9 @@ absl::StatusOr<HttpResponse> StreamEvents(const ApiContext& context, const ApiCa
 
 // Jobs and devices.
 absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ListModels(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ListTuners(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call);
 
 // Records. ShowDrift: a sample of timed records with what tells the device's speed (DriftToJson), for a plot over time.
@@ -78,7 +86,19 @@ absl::StatusOr<HttpResponse> ShowImportance(const ApiContext& context, const Api
 absl::StatusOr<HttpResponse> ShowDrift(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ShowCandidate(const ApiContext& context, const ApiCall& call);
 
+// The longest file that PutFile and GetFile take as a whole.
+inline constexpr uint64_t kWholeFileBytesMax = uint64_t{32} << 20;
+// Files of runs, by their digests. OfferFile names the chunks of a file and learns which are missing; PutChunk brings
+// one; PutFile brings a whole file that is not large.
+absl::StatusOr<HttpResponse> OfferFile(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> PutChunk(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> PutFile(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowFile(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> GetChunk(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> GetFile(const ApiContext& context, const ApiCall& call);
+
 // Changes. ReleaseAgent: Shell::Undrain.
+absl::StatusOr<HttpResponse> SubmitJob(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> CancelJob(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> DrainAgent(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ReleaseAgent(const ApiContext& context, const ApiCall& call);

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handlers of requests that change something: sessions, jobs, agents.
 #include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <utility>
 
 #include "absl/time/clock.h"
+#include "base/identity.h"
 #include "base/status.h"
 #include "tracker/held_call.h"
 #include "tracker/http/api.h"
+#include "tracker/submission.h"
 
 namespace hone::tracker {
 namespace {
 
 constexpr size_t kReasonBytesMax = 1000;
 
-Json SessionToJson(const FarmIdentity& identity, bool session) {
-  return {{"role", Name(identity.role)}, {"name", identity.name}, {"session", session}};
+Json SessionToJson(const ApiContext& context, const FarmIdentity& identity, bool session) {
+  return {{"role", Name(identity.role)}, {"name", identity.name}, {"session", session}, {"tracker", context.tracker}};
 }
 
 // The answer after a change of the agent that the path names.
@@ -28,20 +33,35 @@ absl::StatusOr<HttpResponse> BeginSession(const ApiContext& context, const ApiCa
   HONE_ASSIGN_OR_RETURN(const std::string token, call.Text("token"));
   HONE_ASSIGN_OR_RETURN(const Visitors::Session session,
                         context.visitors->Begin(token, call.request.peer, absl::Now()));
-  HttpResponse response = JsonResponse(SessionToJson(session.identity, true));
+  HttpResponse response = JsonResponse(SessionToJson(context, session.identity, true));
   response.headers.emplace_back("Set-Cookie", session.cookie);
   return response;
 }
 
-absl::StatusOr<HttpResponse> ShowSession(const ApiContext&, const ApiCall& call) {
-  return JsonResponse(SessionToJson(call.visitor.identity, call.visitor.session));
+absl::StatusOr<HttpResponse> ShowSession(const ApiContext& context, const ApiCall& call) {
+  return JsonResponse(SessionToJson(context, call.visitor.identity, call.visitor.session));
 }
 
 absl::StatusOr<HttpResponse> EndSession(const ApiContext& context, const ApiCall& call) {
   HONE_ASSIGN_OR_RETURN(const std::string cookie, context.visitors->End(call.visitor, call.request.peer, absl::Now()));
-  HttpResponse response = JsonResponse(SessionToJson(call.visitor.identity, false));
+  HttpResponse response = JsonResponse(SessionToJson(context, call.visitor.identity, false));
   response.headers.emplace_back("Set-Cookie", cookie);
   return response;
+}
+
+absl::StatusOr<HttpResponse> SubmitJob(const ApiContext& context, const ApiCall& call) {
+  v1::JobSpec spec;
+  const auto read = google::protobuf::util::JsonStringToMessage(call.request.body, &spec);
+  if (!read.ok()) {
+    return absl::InvalidArgumentError(fmt::format("the body is no job: {}", std::string(read.message())));
+  }
+  if (spec.request_id().empty()) spec.set_request_id(RandomId());
+  const auto note = [&](std::string_view object, const absl::Status& result) {
+    context.visitors->Note(call.visitor, call.request.peer, "JobService/Submit", object, result);
+  };
+  HONE_ASSIGN_OR_RETURN(const v1::Job job,
+                        SubmitFor(*context.shell, *context.file_rights, call.visitor.caller(), std::move(spec), note));
+  return JsonResponse(JobDetailToJson(job, {}, absl::Now()));
 }
 
 absl::StatusOr<HttpResponse> CancelJob(const ApiContext& context, const ApiCall& call) {

@@ -7,10 +7,12 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/held_call.h"
 #include "tracker/http/api.h"
 #include "tracker/http/farm_view.h"
 #include "tracker/http/json.h"
+#include "tracker/job_json.h"
 
 namespace hone::tracker {
 namespace {
@@ -25,13 +27,21 @@ struct JobPage {
   bool found = true;  // whether the job that the page begins after is known
 };
 
-JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::string& after, size_t limit) {
+// model: of ModelsOf; empty: any.
+bool IsAbout(const v1::Job& job, const std::string& model) {
+  const std::vector<std::string> models = ModelsOf(job.spec());
+  return model.empty() || std::ranges::find(models, model) != models.end();
+}
+
+// The jobs of the filter that are about the model, as in IsAbout.
+JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::string& model, const std::string& after,
+               size_t limit) {
   JobPage page{.found = after.empty()};
   shell.WithFarm([&](const Farm& farm, absl::Time) {
     // The whole list is searched, because the job that the page begins after may have ended meanwhile.
     for (const v1::Job* job : farm.jobs().List({})) {
       const bool fits = (filter.group().empty() || filter.group() == job->spec().group()) &&
-                        !(filter.only_open() && JobQueue::Ended(*job));
+                        !(filter.only_open() && JobQueue::Ended(*job)) && IsAbout(*job, model);
       page.more = page.found && fits && page.ids.size() == limit;
       if (page.more) return;
       if (page.found && fits) page.ids.push_back(job->id());
@@ -52,18 +62,41 @@ absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& 
   v1::ListJobsRequest filter;
   filter.set_only_open(state == "open");
   filter.set_group(call.Parameter("group"));
-  const JobPage page = PageOf(*context.shell, filter, after, static_cast<size_t>(limit));
+  const JobPage page = PageOf(*context.shell, filter, call.Parameter("model"), after, static_cast<size_t>(limit));
   if (!page.found) return absl::NotFoundError(fmt::format("after={}: there is no such job", after));
   Json jobs = Json::array();
   for (const v1::Job& job : GetJobs(*context.shell, page.ids)) jobs.push_back(JobToJson(job, absl::Now()));
   return JsonResponse({{"jobs", jobs}, {"more", page.more}});
 }
 
+absl::StatusOr<HttpResponse> ListModels(const ApiContext& context, const ApiCall&) {
+  struct Model {
+    std::string name, newest;
+    int64_t tunes = 0, runs = 0;
+  };
+  std::vector<Model> models;  // in the order of their newest jobs
+  context.shell->WithFarm([&models](const Farm& farm, absl::Time) {
+    std::map<std::string, size_t> index;
+    for (const v1::Job* job : farm.jobs().List({})) {
+      for (const std::string& name : ModelsOf(job->spec())) {
+        const auto [found, is_new] = index.emplace(name, models.size());
+        if (is_new) models.push_back({.name = name, .newest = job->id()});
+        ++(job->spec().has_run() ? models[found->second].runs : models[found->second].tunes);
+      }
+    }
+  });
+  Json list = Json::array();
+  for (const Model& model : models) {
+    list.push_back({{"model", model.name}, {"newest", model.newest}, {"tunes", model.tunes}, {"runs", model.runs}});
+  }
+  return JsonResponse({{"models", list}});
+}
+
 absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& call) {
   HONE_ASSIGN_OR_RETURN(const v1::Job job, Await<v1::Job>([&](Done<v1::Job> done) {
                           context.shell->GetJob(call.names[0], std::move(done));
                         }));
-  return JsonResponse(JobDetailToJson(job, absl::Now()));
+  return JsonResponse(JobDetailToJson(job, LatenciesOf(*context.shell, job.id()), absl::Now()));
 }
 
 absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call) {
@@ -83,6 +116,18 @@ absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCal
   }
   if (!found) return absl::NotFoundError(fmt::format("after={}: there is no such device", after));
   return JsonResponse({{"devices", devices}, {"more", more}, {"trouble", all.trouble()}});
+}
+
+absl::StatusOr<HttpResponse> ListTuners(const ApiContext& context, const ApiCall&) {
+  Json tuners = Json::array();
+  const v1::ListTunersResponse known = context.shell->ListTuners();
+  for (const v1::Tuner& tuner : known.tuners()) {
+    tuners.push_back({{"tuner", tuner.tuner_id()},
+                      {"online", tuner.online()},
+                      {"last_seen", TimeToJson(FromProto(tuner.last_seen()))},
+                      {"jobs", tuner.job_ids()}});
+  }
+  return JsonResponse({{"tuners", tuners}});
 }
 
 absl::StatusOr<HttpResponse> ShowOverview(const ApiContext& context, const ApiCall&) {

@@ -105,7 +105,8 @@ absl::StatusOr<Json> BestPageToJson(const records::Store& store, const records::
 }  // namespace
 
 absl::StatusOr<HttpResponse> SearchRecords(const ApiContext& context, const ApiCall& call) {
-  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(call, kRowsDefault, kRowsMax));
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kRowsDefault, kRowsMax));
+  filter.model = call.Parameter("model");
   HONE_ASSIGN_OR_RETURN(const records::Page page, context.store->Query(filter));
   Json rows = Json::array();
   for (const records::StoredRecord& row : page.rows) rows.push_back(RecordToJson(row));
@@ -121,6 +122,7 @@ absl::StatusOr<HttpResponse> ListBestRecords(const ApiContext& context, const Ap
 
 absl::StatusOr<HttpResponse> ExportRecords(const ApiContext& context, const ApiCall& call) {
   HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kExportedRowsMax, kExportedRowsMax));
+  filter.model = call.Parameter("model");
   filter.with_workload_text = true;
   HONE_ASSIGN_OR_RETURN(const records::Page page, context.store->Query(filter));
   HttpResponse response{.type = "application/x-ndjson"};

@@ -5,10 +5,13 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace hone::tracker {
 namespace {
@@ -95,12 +98,40 @@ template <typename Stream>
 void Connection<Stream>::ReadRequest() {
   parser_.emplace();
   parser_->header_limit(host_.limits.header_bytes);
-  parser_->body_limit(host_.limits.body_bytes);
+  parser_->body_limit(UINT64_MAX);  // AdmitBody decides; without a limit, Beast refuses every body
   SetTimeout();
   http::async_read_header(stream_, buffer_, *parser_, [self = this->shared_from_this()](Error error, size_t) {
     if (error || self->parser_->is_done()) return self->TakeRequest(error);
+    if (!self->AdmitBody()) return;
     self->AwaitsContinue() ? self->SendContinue() : self->ReadBody();
   });
+}
+
+template <typename Stream>
+bool Connection<Stream>::AdmitBody() {
+  const HttpLimits& limits = host_.limits;
+  parser_->body_limit(limits.body_bytes);
+  const uint64_t bytes = parser_->content_length().value_or(0);
+  if (bytes <= limits.body_bytes) return true;
+  absl::StatusOr<uint64_t> limit = limits.body_bytes;
+  if (host_.body_limit != nullptr) limit = host_.body_limit(Request());
+  if (!limit.ok()) {
+    Refuse(ErrorResponse(limit.status()));
+    return false;
+  }
+  if (bytes > *limit) {
+    Refuse(413, "the request is too long");
+    return false;
+  }
+  reserved_ = host_.reserve(bytes);
+  if (reserved_ == nullptr) {
+    Refuse(ErrorResponse(absl::UnavailableError("too many long requests at a time; try again in a moment")));
+    return false;
+  }
+  parser_->body_limit(*limit);
+  Tcp().expires_after(absl::ToChronoMilliseconds(limits.timeout) +
+                      std::chrono::seconds(bytes / limits.long_body_bytes_per_second));
+  return true;
 }
 
 // Whether the client sends the body only after a "100 Continue" (RFC 9110, 10.1.1).
@@ -147,13 +178,18 @@ template <typename Stream>
 void Connection<Stream>::Refuse(int status, const char* why) {
   HttpResponse refusal = ErrorResponse(absl::InvalidArgumentError(why));
   refusal.status = status;
+  Refuse(std::move(refusal));
+}
+
+template <typename Stream>
+void Connection<Stream>::Refuse(HttpResponse refusal) {
   parser_.reset();  // nothing that follows is read as a request
   Send(std::move(refusal));
 }
 
 template <typename Stream>
-HttpRequest Connection<Stream>::Request() const {
-  const auto& message = parser_->get();
+HttpRequest Connection<Stream>::Request() {
+  auto& message = parser_->get();
   HttpRequest request;
   request.method = std::string(message.method_string());
   request.target = std::string(message.target());
@@ -162,7 +198,7 @@ HttpRequest Connection<Stream>::Request() const {
     if (!value.empty()) value += ", ";
     value += std::string(field.value());
   }
-  request.body = message.body();
+  request.body = std::move(message.body());
   request.peer = peer_;
   request.certificate_pem = certificate_;
   return request;
@@ -170,6 +206,7 @@ HttpRequest Connection<Stream>::Request() const {
 
 template <typename Stream>
 void Connection<Stream>::Answer(HttpResponse response, std::shared_ptr<void> delivery) {
+  reserved_.reset();
   if (!Tcp().socket().is_open()) return;
   if (parser_->get().method() == http::verb::head) return SendHead(response);
   if (response.stream != nullptr) return BeginStream(std::move(response));

@@ -26,6 +26,9 @@ using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
 // The functions of the server that a connection calls.
 struct ConnectionHost {
   HttpLimits limits;
+  HttpServer::BodyLimit body_limit;  // as Options::body_limit
+  // Reserves memory for a long body until the token is destroyed. Null: there is none at the moment.
+  std::function<std::shared_ptr<void>(uint64_t bytes)> reserve;
   // Answers the request. `done` is called at most once, by any thread; never if the server ends first. delivery: the
   // token that counts the answer's memory (answers.h); null for an empty answer. It must be destroyed once the answer
   // is sent.
@@ -54,12 +57,15 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   auto& Tcp() { return boost::beast::get_lowest_layer(stream_); }
   void SetTimeout();
   void ReadRequest();
+  // Whether the body may come, after its head. If not, the request was refused.
+  bool AdmitBody();
   bool AwaitsContinue() const;
   void SendContinue();
   void ReadBody();
   void TakeRequest(Error error);
   void Refuse(int status, const char* why);
-  HttpRequest Request() const;
+  void Refuse(HttpResponse refusal);
+  HttpRequest Request();  // takes the body out of parser_
   void Answer(HttpResponse response, std::shared_ptr<void> delivery);
   void Send(HttpResponse response);
   void SendHead(const HttpResponse& response);
@@ -80,6 +86,7 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   std::optional<Parser> parser_;
   std::optional<Message> message_;
   std::shared_ptr<void> delivery_;  // the token of message_
+  std::shared_ptr<void> reserved_;  // memory of the request's body, if that is long
   std::optional<Head> head_;
   std::optional<boost::beast::http::response_serializer<boost::beast::http::empty_body>> head_serializer_;
   std::deque<Chunk> chunks_;  // the first one is being written

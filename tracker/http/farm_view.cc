@@ -16,13 +16,28 @@ std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids) 
   return Await<Jobs>([&](Done<Jobs> done) { shell.GetJobSummaries(ids, std::move(done)); }).value_or(Jobs());
 }
 
+std::vector<LatencyHistory::Point> LatenciesOf(Shell& shell, const std::string& job) {
+  std::vector<LatencyHistory::Point> points;
+  shell.WithFarm([&](const Farm& farm, absl::Time) { points = farm.jobs().LatenciesOf(job); });
+  return points;
+}
+
 std::map<std::string, Running> RunningOn(Shell& shell) {
   std::map<std::string, Running> running;
   shell.WithFarm([&running](const Farm& farm, absl::Time) {
     for (const auto& [id, lease] : farm.batches().leases()) {
-      const std::string& workload = farm.batches().WholeBatch(lease).workload_digest();
-      running[NameOf(lease.agent_id, lease.device_id)] = {farm.batches().JobOf(lease), workload, lease.attempt,
-                                                          farm.ToWallTime(lease.started)};
+      Running& one = running[NameOf(lease.agent_id, lease.device_id)];
+      one = {.job = farm.batches().JobOf(lease),
+             .model = "",
+             .workload = farm.batches().WholeBatch(lease).workload_digest(),
+             .attempt = lease.attempt,
+             .since = farm.ToWallTime(lease.started)};
+      const v1::Job* job = farm.jobs().Find(one.job);
+      if (job == nullptr) continue;
+      one.model = job->spec().name();
+      for (const v1::WorkloadSpec& spec : job->spec().workloads()) {
+        if (spec.digest() == one.workload) one.title = TitleOf(spec);
+      }
     }
   });
   return running;
@@ -63,7 +78,7 @@ Json OverviewToJson(Shell& shell, const std::filesystem::path& records) {
   double trials_per_second = 0;
   shell.WithFarm([&trials_per_second](const Farm& farm, absl::Time) {
     for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
-      trials_per_second += job->progress().trials_per_second();
+      if (!farm.LacksDevice(job->id())) trials_per_second += job->progress().trials_per_second();
     }
   });
   return {{"time", TimeToJson(absl::Now())},

@@ -22,6 +22,9 @@ inline constexpr size_t kPageJobsMax = 500;  // jobs in one page of a list, and 
 // The jobs as JobQueue::SummaryOf; unknown ids are left out. May wait for one commit.
 std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids);
 
+// How the latency of a job's model developed; empty for an unknown job.
+std::vector<LatencyHistory::Point> LatenciesOf(Shell& shell, const std::string& job);
+
 // All running jobs, however many, and the newest queued ones that fill up to `most`: by id, with a text that changes
 // with the job's state and progress.
 std::map<std::string, std::string> VersionsOfOpenJobs(Shell& shell, size_t most);

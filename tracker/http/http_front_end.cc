@@ -50,7 +50,8 @@ std::string AddressFor(const std::string& address, const std::vector<std::string
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpFrontEnd>> HttpFrontEnd::Start(const HttpFrontEndOptions& options, Shell* shell,
-                                                                  const records::Store* store,
+                                                                  const records::Store* store, files::FileStore* files,
+                                                                  const FileRights* rights,
                                                                   const Membership* membership, Gate* gate) {
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, HostsOf(options));
   std::string secret = options.secret;
@@ -62,11 +63,13 @@ absl::StatusOr<std::unique_ptr<HttpFrontEnd>> HttpFrontEnd::Start(const HttpFron
   front_end->visitors_ = std::make_unique<Visitors>(membership, gate, secret, hosts);
   front_end->events_ = std::make_unique<EventFeed>(shell, store->path());
   front_end->site_ = std::make_unique<Site>(ApiContext{
-      shell, store, front_end->visitors_.get(), front_end->events_.get(), &front_end->pages_, options.not_before});
-  HttpServer::Options server{.listen = options.listen,
-                             .client_key = [visitors = front_end->visitors_.get()](const HttpRequest& request) {
-                               return visitors->ClientKeyOf(request);
-                             }};
+      shell, store, front_end->visitors_.get(), front_end->events_.get(), &front_end->pages_, files, rights,
+      options.not_before, options.tracker.starts_with("unix:") ? options.tracker : AddressFor(options.tracker, hosts)});
+  HttpServer::Options server{
+      .listen = options.listen,
+      .client_key = [visitors = front_end->visitors_.get()](
+                        const HttpRequest& request) { return visitors->ClientKeyOf(request); },
+      .body_limit = [site = front_end->site_.get()](const HttpRequest& head) { return site->BodyLimit(head); }};
   if (membership != nullptr) server.tls = pki::FilesIn(options.pki);
   HONE_ASSIGN_OR_RETURN(front_end->server_,
                         HttpServer::Start(server, [site = front_end->site_.get()](const HttpRequest& request) {

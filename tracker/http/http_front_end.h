@@ -21,6 +21,7 @@ struct HttpFrontEndOptions {
   std::filesystem::path url_file;                // receives url(), closed to other users; empty: none
   std::string secret;                            // as for Visitors
   absl::Time not_before = absl::InfinitePast();  // as HealthFacts::not_before
+  std::string tracker;                           // the address of the gRPC side: unix:/PATH or HOST:PORT
 };
 
 class HttpFrontEnd {
@@ -28,7 +29,8 @@ class HttpFrontEnd {
   // Starts serving. The arguments must outlive it. membership, gate: null without certificates. kInvalidArgument: plain
   // HTTP on an address that other machines reach; other errors as HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<HttpFrontEnd>> Start(const HttpFrontEndOptions& options, Shell* shell,
-                                                             const records::Store* store, const Membership* membership,
+                                                             const records::Store* store, files::FileStore* files,
+                                                             const FileRights* rights, const Membership* membership,
                                                              Gate* gate);
 
   // The URL for browsers: "https://HOST:PORT/", where HOST is a name in its certificate; or

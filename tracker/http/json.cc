@@ -15,6 +15,7 @@
 #include "proto/convert.h"
 #include "records/jsonl.h"
 #include "records/winner.h"
+#include "tracker/end_reason.h"
 #include "tracker/http/names.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/devices.h"
@@ -29,22 +30,6 @@ Json MaybeTime(bool has, const google::protobuf::Timestamp& time) {
 }
 
 Json InstantToJson(records::Instant time) { return TimeToJson(absl::FromUnixMillis(time.time_since_epoch().count())); }
-
-// Seconds until the job reaches its first limit, at its present speed. nullopt where it does not run or has no limit.
-std::optional<double> SecondsLeft(const v1::Job& job, absl::Time now) {
-  if (job.state() != v1::JOB_STATE_RUNNING) return std::nullopt;
-  std::optional<double> left;
-  const auto at_most = [&left](double seconds) { left = std::max(0.0, std::min(left.value_or(seconds), seconds)); };
-  const v1::JobProgress& progress = job.progress();
-  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
-    at_most(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second());
-  }
-  if (job.spec().has_time_budget()) {
-    at_most(absl::ToDoubleSeconds(FromProto(job.spec().time_budget())) - progress.seconds());
-  }
-  if (job.spec().has_until()) at_most(absl::ToDoubleSeconds(FromProto(job.spec().until()) - now));
-  return left;
-}
 
 Json FailedToJson(const v1::JobProgress& progress) {
   Json failed = Json::object();
@@ -61,6 +46,7 @@ Json WorkloadToJson(const v1::WorkloadSpec& spec, const v1::WorkloadProgress& pr
   const bool has_roofline = has_best && progress.roofline_share() > 0;
   return {{"digest", spec.digest()},
           {"operator", spec.op()},
+          {"title", TitleOf(spec)},
           {"count", spec.count()},
           {"flops", spec.flops()},
           {"sizes", spec.sizes()},
@@ -90,6 +76,17 @@ Json WorkloadsToJson(const v1::Job& job) {
     workloads.push_back(WorkloadToJson(job.spec().workloads(i), progress(i), before, after));
   }
   return workloads;
+}
+
+Json LatencyToJson(const std::vector<LatencyHistory::Point>& points) {
+  Json list = Json::array();
+  for (const LatencyHistory::Point& point : points) {
+    list.push_back({{"at", TimeToJson(point.at)},
+                    {"seconds", point.tuned_seconds},
+                    {"trials", point.trials},
+                    {"latency_ms", point.latency_seconds * kMillisecondsPerSecond}});
+  }
+  return list;
 }
 
 template <typename Map>
@@ -147,12 +144,17 @@ std::optional<double> NumberIn(std::string_view words, std::string_view name) {
 
 Json TimeToJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
 
+const std::string& TitleOf(const v1::WorkloadSpec& workload) {
+  return workload.title().empty() ? workload.op() : workload.title();
+}
+
 Json JobToJson(const v1::Job& job, absl::Time now) {
   const v1::JobSpec& spec = job.spec();
   const v1::JobProgress& progress = job.progress();
-  const std::optional<double> left = SecondsLeft(job, now);
+  const std::optional<absl::Duration> left = TimeLeft(job, now);
   return {{"job", job.id()},
           {"model", spec.name()},
+          {"models", ModelsOf(spec)},
           {"target", spec.target()},
           {"group", spec.group()},
           {"devices", ListToJson(spec.devices())},
@@ -172,16 +174,17 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"trials_limit", ValueOrNull(spec.trials() > 0, static_cast<double>(spec.trials()))},
           {"seconds", progress.seconds()},
           {"seconds_limit", ValueOrNull(spec.has_time_budget(), absl::ToDoubleSeconds(FromProto(spec.time_budget())))},
-          {"seconds_left", ValueOrNull(left.has_value(), left.value_or(0))},
+          {"seconds_left", ValueOrNull(left.has_value(), absl::ToDoubleSeconds(left.value_or(absl::ZeroDuration())))},
           {"trials_per_second", progress.trials_per_second()},
           {"failed", FailedToJson(progress)},
           {"latency_ms_before", ValueOrNull(progress.has_latency_before_seconds(),
                                             progress.latency_before_seconds() * kMillisecondsPerSecond)},
           {"latency_ms_after", ValueOrNull(progress.has_latency_after_seconds(),
-                                           progress.latency_after_seconds() * kMillisecondsPerSecond)}};
+                                           progress.latency_after_seconds() * kMillisecondsPerSecond)},
+          {"confirmation", ConfirmationToJson(job)}};
 }
 
-Json JobDetailToJson(const v1::Job& job, absl::Time now) {
+Json JobDetailToJson(const v1::Job& job, const std::vector<LatencyHistory::Point>& latency, absl::Time now) {
   Json json = JobToJson(job, now);
   json["model_digest"] = job.spec().model_digest();
   json["threads"] = job.spec().threads();
@@ -191,8 +194,10 @@ Json JobDetailToJson(const v1::Job& job, absl::Time now) {
   json["labels"] = MapToJson(job.spec().labels());
   json["device_kind"] = job.spec().device_kind();
   json["attempts"] = job.attempts();
+  json["ended_because"] = EndReason(job);
   json["spent"] = SpentToJson(job.progress().spent());
   json["workloads"] = WorkloadsToJson(job);
+  json["latency"] = LatencyToJson(latency);
   return json;
 }
 
@@ -201,10 +206,8 @@ Json DeviceToJson(const v1::Device& device, const Running* running) {
   const v1::HealthRecord& record = device.record();
   Json work = nullptr;
   if (running != nullptr) {
-    work = {{"job", running->job},
-            {"workload", running->workload},
-            {"attempt", running->attempt},
-            {"since", TimeToJson(running->since)}};
+    work = {{"job", running->job},     {"model", running->model},     {"workload", running->workload},
+            {"title", running->title}, {"attempt", running->attempt}, {"since", TimeToJson(running->since)}};
   }
   return {{"device", NameOf(device.agent_id(), state.device_id())},
           {"agent", device.agent_id()},
@@ -216,7 +219,7 @@ Json DeviceToJson(const v1::Device& device, const Running* running) {
           {"threads", state.threads()},
           {"labels", MapToJson(state.labels())},
           {"activity", ActivityName(device.activity())},
-          {"health", HealthName(device.health())},
+          {"health", HealthName(device)},
           {"reason", device.health_reason()},
           {"drained", device.drained()},
           {"last_seen", MaybeTime(device.has_last_seen(), device.last_seen())},
@@ -283,6 +286,9 @@ Json BestToJson(const records::BestRecord& best) {
   return {{"row", best.stored.row},
           {"workload", record.key.workload_digest},
           {"operator", record.operator_label},
+          {"title", TitleOf(record)},
+          {"model", record.model},
+          {"nodes", record.nodes},
           {"target", record.key.target},
           {"device", record.key.device_fingerprint},
           {"compiler", record.key.compiler_version},
@@ -295,6 +301,7 @@ Json BestToJson(const records::BestRecord& best) {
           {"confirmed", best.confirmed},
           {"records", best.records},
           {"measured_at", InstantToJson(record.measured_at)},
+          {"measured_by", record.measured_by},
           {"measurement", record.measurement_id}};
 }
 

@@ -6,11 +6,13 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/job.pb.h"
 #include "records/source.h"
+#include "tracker/queue/latency_history.h"
 
 namespace hone::tracker {
 
@@ -18,14 +20,18 @@ using Json = nlohmann::ordered_json;
 
 Json TimeToJson(absl::Time time);  // "2026-11-23T07:00:00.000Z"
 
+// What people call a workload: "conv2d 32x32x16", or only its operator.
+const std::string& TitleOf(const v1::WorkloadSpec& workload);
+
 // A job as an entry of a list. now: the wall time, to compute the time that is left.
 Json JobToJson(const v1::Job& job, absl::Time now);
-// A whole job, with its workloads.
-Json JobDetailToJson(const v1::Job& job, absl::Time now);
+// A whole job, with its workloads and how the latency of its model developed.
+Json JobDetailToJson(const v1::Job& job, const std::vector<LatencyHistory::Point>& latency, absl::Time now);
 
 // The batch that a device measures.
 struct Running {
-  std::string job, workload;
+  std::string job, model;            // the job, and its name
+  std::string workload, title = {};  // its digest and title; of a run: empty
   int attempt = 0;
   absl::Time since;
 };

@@ -143,6 +143,7 @@ FarmMetrics CollectMetrics(Shell& shell, const std::filesystem::path& records) {
   for (int activity = v1::DEVICE_ACTIVITY_OFFLINE; activity <= v1::DeviceActivity_MAX; ++activity) {
     figures.activity[ActivityName(static_cast<v1::DeviceActivity>(activity))] = 0;
   }
+  figures.health[std::string(kWaitingHealth)] = 0;
   for (int health = v1::DEVICE_HEALTH_GOOD; health <= v1::DeviceHealth_MAX; ++health) {
     figures.health[HealthName(static_cast<v1::DeviceHealth>(health))] = 0;
   }
@@ -151,7 +152,7 @@ FarmMetrics CollectMetrics(Shell& shell, const std::filesystem::path& records) {
   const v1::ListDevicesResponse devices = shell.ListDevices({});
   for (const v1::Device& device : devices.devices()) {
     ++figures.activity[ActivityName(device.activity())];
-    ++figures.health[HealthName(device.health())];
+    ++figures.health[HealthName(device)];
     if (device.drained()) ++figures.drained;
   }
   figures.storing = devices.trouble().empty();

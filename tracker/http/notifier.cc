@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "proto/convert.h"
 #include "tracker/http/names.h"
+#include "tracker/job_json.h"
 #include "tracker/queue/notice_url.h"
 
 namespace hone::tracker {
@@ -49,6 +50,7 @@ std::string NoticeBody(const v1::Job& job) {
                                  {"trials", job.progress().trials()},
                                  {"latency_ms_before", nullptr},
                                  {"latency_ms_after", nullptr},
+                                 {"confirmation", ConfirmationToJson(job)},
                                  {"ended", absl::FormatTime(FromProto(job.ended()), absl::UTCTimeZone())}};
   if (job.progress().has_latency_before_seconds()) {
     body["latency_ms_before"] = job.progress().latency_before_seconds() * 1e3;

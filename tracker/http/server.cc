@@ -170,6 +170,9 @@ class HttpServer::Core {
     const std::string text = fmt::format("{}:{}", peer.address().is_v6() ? "[" + address + "]" : address, peer.port());
     const ConnectionHost host = {
         .limits = options_.limits,
+        .body_limit = options_.body_limit,
+        .reserve = [bodies = long_bodies_,
+                    most = options_.limits.long_bodies_bytes](uint64_t bytes) { return Reserve(bodies, bytes, most); },
         .ask = [this, counted](HttpRequest request, auto done) { Ask(counted, std::move(request), std::move(done)); },
         .closed = [this, counted, key = ++last_key_] { Forget(counted, key); }};
     if (options_.tls.none()) {
@@ -188,6 +191,16 @@ class HttpServer::Core {
       if (const auto connection = weak.lock()) connection->Close();
     };
     connection->Run();
+  }
+
+  // Null: `most` bytes are reserved already, or would be exceeded.
+  static std::shared_ptr<void> Reserve(const std::shared_ptr<std::atomic<uint64_t>>& bodies, uint64_t bytes,
+                                       uint64_t most) {
+    if (bodies->fetch_add(bytes) + bytes <= most) {
+      return {bodies.get(), [bodies, bytes](void*) { *bodies -= bytes; }};
+    }
+    *bodies -= bytes;
+    return nullptr;
   }
 
   // May run on a handler's thread, if the handler held the last pointer to the connection.
@@ -271,6 +284,8 @@ class HttpServer::Core {
   std::map<std::string, int> of_address_;
   std::map<std::string, Asker> askers_;  // clients, by their ClientKey or else their address
   std::map<int64_t, std::function<void()>> close_;
+  // Bytes of long bodies of requests. Shared, because a connection may live longer than the server.
+  const std::shared_ptr<std::atomic<uint64_t>> long_bodies_ = std::make_shared<std::atomic<uint64_t>>(0);
   const std::shared_ptr<PendingAnswers> answers_ = std::make_shared<PendingAnswers>();
   asio::thread_pool handlers_;
   std::thread thread_;

@@ -32,6 +32,10 @@ struct HttpLimits {
   size_t answer_bytes = size_t{256} << 20, answer_bytes_per_address = size_t{128} << 20;
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 64 << 10;
+  // Bodies that are longer, as BodyLimit allows: the memory of all of them together while they are read and answered
+  // (more are answered 503), and the speed at which one must come at least, after `timeout`.
+  uint64_t long_bodies_bytes = uint64_t{256} << 20;
+  uint64_t long_body_bytes_per_second = 256 << 10;
   absl::Duration timeout = absl::Seconds(30);  // for a handshake, for a whole request, and for sending an answer
   // Bytes of chunks that wait for a slow client of a stream; with more, its stream ends. It is twice
   // EventRing::kBytesMax, which a client that comes back may get at once. All streams share the memory of the chunks.
@@ -51,11 +55,17 @@ class HttpServer {
   // thread.
   using ClientKey = std::function<std::string(const HttpRequest&)>;
 
+  // Returns how many bytes the body of a request may have that has this head, or why it may not come at all. Called by
+  // one thread, for bodies longer than HttpLimits::body_bytes, which must come with their Content-Length: it must be
+  // quick.
+  using BodyLimit = std::function<absl::StatusOr<uint64_t>(const HttpRequest& head)>;
+
   struct Options {
     std::string listen;  // HOST:PORT; port 0 takes a free one
     TlsFiles tls;        // empty: plain HTTP; else the files are read again for each new connection
     HttpLimits limits;
     ClientKey client_key = nullptr;  // null: clients are identified by their address
+    BodyLimit body_limit = nullptr;  // null: no body may be longer than HttpLimits::body_bytes
   };
 
   // kInvalidArgument: `listen` is no address of this machine, or the certificates cannot be read. kUnavailable: the

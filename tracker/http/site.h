@@ -6,6 +6,7 @@
 #ifndef HONE_TRACKER_HTTP_SITE_H_
 #define HONE_TRACKER_HTTP_SITE_H_
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@ class Site {
   explicit Site(const ApiContext& context) : context_(context) {}
 
   HttpResponse Answer(const HttpRequest& request) const;
+  // As HttpServer::BodyLimit. 0: the address takes no long bodies. Errors as Visitors::CheckOrigin and Identify.
+  absl::StatusOr<uint64_t> BodyLimit(const HttpRequest& head) const;
 
  private:
   const ApiContext context_;
@@ -30,6 +33,8 @@ struct Route {
   // The gRPC method that the caller's role must be allowed to call; "": the route needs no role.
   std::string_view needs;
   absl::StatusOr<HttpResponse> (*answer)(const ApiContext& context, const ApiCall& call);
+  uint64_t body_bytes_max = 0;     // 0: as HttpLimits::body_bytes
+  bool reads_body_itself = false;  // the handler reads the JSON in HttpRequest::body; ApiCall::body stays empty
 };
 const std::vector<Route>& Routes();
 

@@ -29,6 +29,9 @@ struct Visitor {
   FarmIdentity identity;
   std::optional<PresentedCertificate> shown;  // nullopt on loopback, where all is this user's
   bool session = false;                       // `shown` is the certificate of a session
+
+  // As CallerOf for gRPC: nullopt for the user who owns the tracker.
+  std::optional<FarmIdentity> caller() const { return shown.has_value() ? std::optional(identity) : std::nullopt; }
 };
 
 class Visitors {

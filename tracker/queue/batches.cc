@@ -155,7 +155,7 @@ void BatchQueue::ForgetOldResult(const std::string& job_id) {
 }
 
 absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::string& client_id, v1::Batch batch,
-                                               absl::Time now) {
+                                               absl::Time now, std::set<std::string> lost_by) {
   const std::string& job_id = owner.job_id;
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
   HONE_RETURN_IF_ERROR(CheckNameLength("client_batch_id", client_id));
@@ -180,7 +180,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   std::vector<int> all(batch.candidates_size());
   std::iota(all.begin(), all.end(), 0);
   entry.batch = std::make_shared<const v1::Batch>(std::move(batch));
-  AddPiece(id, entry, std::move(all), {}, now);
+  AddPiece(id, entry, std::move(all), std::move(lost_by), now);
   return id;
 }
 
@@ -308,6 +308,14 @@ v1::Batch BatchQueue::BatchOf(const Lease& lease, absl::Time now) const {
   batch.clear_candidates();
   for (const int index : piece.candidates) *batch.add_candidates() = entry.batch->candidates(index);
   return batch;
+}
+
+std::vector<const v1::RunTask*> BatchQueue::OpenRuns() const {
+  std::vector<const v1::RunTask*> runs;
+  for (const auto& [id, entry] : batches_) {
+    if (!entry.finished && entry.batch->has_run()) runs.push_back(&entry.batch->run());
+  }
+  return runs;
 }
 
 std::set<std::string> BatchQueue::CandidatesOf(const Lease& lease) const {

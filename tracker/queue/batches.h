@@ -68,8 +68,13 @@ class BatchQueue {
     std::string job_id, user, tuner;  // tuner: the identity's name, which several tuner processes may share
   };
   // Queues a batch and returns its id. Idempotent by (job, client id) until the batch is forgotten (Acknowledge).
-  // Errors as in tuner.proto.
-  absl::StatusOr<std::string> Submit(const Owner& owner, const std::string& client_id, v1::Batch batch, absl::Time now);
+  // lost_by: agents whose devices were lost with the batch before. Errors as in tuner.proto.
+  absl::StatusOr<std::string> Submit(const Owner& owner, const std::string& client_id, v1::Batch batch, absl::Time now,
+                                     std::set<std::string> lost_by = {});
+  // Whether Submit would return a known batch.
+  bool Has(const std::string& job_id, const std::string& client_id) const {
+    return by_client_id_.contains({job_id, client_id});
+  }
   // Removes all batches and results of the job and ends its leases (see TakeCancelled).
   void DropJob(const std::string& job_id);
 
@@ -103,6 +108,7 @@ class BatchQueue {
   const Avoid& AvoidedBy(const Lease& lease) const;
   // The batch with the candidates of all its pieces.
   const v1::Batch& WholeBatch(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
+  std::vector<const v1::RunTask*> OpenRuns() const;              // of all batches that are not finished
   std::set<std::string> CandidatesOf(const Lease& lease) const;  // ids of the candidates of the leased piece
   // Converts a result for the records. Changes nothing.
   Recordable ToRecord(const Lease& lease, const v1::BatchResult& result) const;

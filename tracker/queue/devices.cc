@@ -99,6 +99,7 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
   agent.sequence = request.sequence();
   agent.version = request.agent_version();
   agent.last_seen = agent.called = now;
+  agent.broke_off = absl::InfiniteFuture();
   agent.leaving = request.leaving();
 
   std::map<std::string, Device> devices;

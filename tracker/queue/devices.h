@@ -42,13 +42,14 @@ absl::Status Validate(const v1::SynchronizeRequest& request);
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
-  std::string claimant;           // boot id of another process that asked to take over this agent id; "" without one
-  uint64_t claimed_epoch = 0;     // the epoch that the claimant was answered with
-  uint64_t sequence = 0;          // of the last call
-  absl::Time last_seen;           // also moves while a call of the agent is open
-  absl::Time called;              // when its newest call came
-  bool leaving = false;           // the agent announced that it will stop
-  bool reported_drained = false;  // whether its last answer said that it is drained
+  std::string claimant;        // boot id of another process that asked to take over this agent id; "" without one
+  uint64_t claimed_epoch = 0;  // the epoch that the claimant was answered with
+  uint64_t sequence = 0;       // of the last call
+  absl::Time last_seen;        // also moves while a call of the agent is open
+  absl::Time called;           // when its newest call came
+  absl::Time broke_off = absl::InfiniteFuture();  // when its newest call was found broken off; infinite: it was not
+  bool leaving = false;                           // the agent announced that it will stop
+  bool reported_drained = false;                  // whether its last answer said that it is drained
   std::map<std::string, Device> devices;
   std::deque<std::string> former_boots;  // boot ids that were replaced; their calls are refused
   // Leases that are lost, because the agent no longer lists their device or because they belong to its former boot.
@@ -96,7 +97,8 @@ class DeviceRegistry {
   bool IsSilent(const Agent& agent, absl::Time now) const { return now - agent.last_seen > options_.lease_ttl; }
   // An agent without a boot id is known from before this start of the tracker, and has not called since.
   bool IsOnline(const Agent& agent, absl::Time now) const {
-    return !agent.boot_id.empty() && now - agent.last_seen <= options_.offline_after;
+    return !agent.boot_id.empty() && now - agent.last_seen <= options_.offline_after &&
+           now - agent.broke_off <= options_.offline_after_break;
   }
   // What is wrong with the device itself: its self-test, sandbox or health; "" if nothing is. Draining, leaving and
   // silence of its agent are not considered (see CanServe).

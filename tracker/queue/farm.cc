@@ -2,6 +2,7 @@
 #include "tracker/queue/farm.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -88,8 +89,13 @@ absl::Status CheckBatchIds(const v1::WaitBatchRequest& request, int most) {
   return absl::OkStatus();
 }
 
-// A tuner may measure only workloads of its job, so that it cannot add records of others.
+// A tuner may measure only workloads of its job, so that it cannot add records of others. It may run packages if the
+// job has a model.
 absl::Status CheckWorkload(const v1::JobSpec& spec, const v1::Batch& batch) {
+  if (batch.has_run()) {
+    if (spec.has_model()) return absl::OkStatus();
+    return absl::InvalidArgumentError("the batch runs packages, and its job has no model to run");
+  }
   const auto asked = [&](const v1::WorkloadSpec& workload) {
     return workload.digest() == batch.workload_digest() && workload.text() == batch.workload() &&
            workload.sizes() == batch.sizes();
@@ -183,6 +189,17 @@ absl::Status Farm::CheckStorage() const {
       fmt::format("the tracker cannot store anything now: {}; call again later; nothing is lost", storage_failure_));
 }
 
+void Farm::AddNames(Recordable& recordable) const {
+  const v1::Job* job = jobs_.Find(recordable.job_id);
+  if (job == nullptr) return;
+  recordable.model = job->spec().name();
+  const std::string& digest = recordable.batch->workload_digest();
+  const auto workload = std::ranges::find(job->spec().workloads(), digest, &v1::WorkloadSpec::digest);
+  if (workload == job->spec().workloads().end()) return;
+  recordable.title = workload->title();
+  recordable.nodes = fmt::format("{}", fmt::join(workload->nodes(), ", "));
+}
+
 std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& request, absl::Time now) {
   AdvanceClock(now);
   std::vector<Recordable> acceptable;
@@ -201,6 +218,7 @@ std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& re
     if (!batches_.IncompleteReason(*lease, finished.result()).empty()) continue;
     acceptable.push_back(batches_.ToRecord(*lease, Completed(*agent, *lease, finished.result())));
   }
+  for (Recordable& result : acceptable) AddNames(result);
   return acceptable;
 }
 
@@ -298,7 +316,10 @@ void Farm::CountOutcomes(const v1::BatchResult& result) {
 
 std::vector<Recordable> Farm::TakeGivenUp() {
   std::vector<Recordable> given_up = batches_.TakeGivenUp();
-  for (const Recordable& candidates : given_up) CountOutcomes(candidates.result);
+  for (Recordable& candidates : given_up) {
+    CountOutcomes(candidates.result);
+    AddNames(candidates);
+  }
   return given_up;
 }
 
@@ -371,6 +392,10 @@ std::string Farm::JobOfLease(const std::string& lease_id) const {
 
 void Farm::NoteAlive(const std::string& agent_id, absl::Time now) {
   if (Agent* agent = devices_.Find(agent_id)) agent->last_seen = AdvanceClock(now);
+}
+
+void Farm::NoteBrokenOff(const std::string& agent_id, absl::Time now) {
+  if (Agent* agent = devices_.Find(agent_id)) agent->broke_off = AdvanceClock(now);
 }
 
 std::optional<std::string> Farm::NextAgentForNewWork(const std::function<bool(const std::string&)>& held,
@@ -472,10 +497,12 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   HONE_RETURN_IF_ERROR(CheckStorage());
   if (request.leaving()) {
     jobs_.RemoveTuner(request.tuner_id(), request.boot_id(), now);
+    tuners_.Remove(request.tuner_id());
     DropReleasedJobs();
     CheckQueued(now);
     return v1::LeaseJobResponse();
   }
+  tuners_.Note(request.tuner_id(), now);
   HONE_RETURN_IF_ERROR(jobs_.CheckQuota(request.tuner_id()));
   const std::optional<JobQueue::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now, UseByUser());
   DropReleasedJobs();
@@ -495,6 +522,7 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
                                                                 absl::Time now) {
   now = AdvanceClock(now);
   HONE_ASSIGN_OR_RETURN(bool cancelled, jobs_.RenewLease(request.lease(), now));
+  tuners_.Note(jobs_.TunerIdOf(request.lease().job_id()), now);
   HONE_RETURN_IF_ERROR(CheckStorage());
   if (request.has_progress()) {
     HONE_ASSIGN_OR_RETURN(cancelled, jobs_.Report(request.lease(), request.progress(), now));
@@ -503,6 +531,21 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
   response.set_cancelled(cancelled);
   *response.mutable_waited() = ToProto(batches_.fair_share().Waited(request.lease().job_id()));
   return response;
+}
+
+std::vector<v1::Tuner> Farm::ListTuners(absl::Time now) {
+  now = AdvanceClock(now);
+  std::map<std::string, std::vector<std::string>> jobs;  // by tuner
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) jobs[jobs_.TunerIdOf(job->id())].push_back(job->id());
+  std::vector<v1::Tuner> tuners;
+  for (const KnownTuner& known : tuners_.List(now)) {
+    v1::Tuner& tuner = tuners.emplace_back();
+    tuner.set_tuner_id(known.id);
+    tuner.set_online(known.is_online);
+    *tuner.mutable_last_seen() = ToProto(ToWallTime(known.last_heard));
+    tuner.mutable_job_ids()->Assign(jobs[known.id].begin(), jobs[known.id].end());
+  }
+  return tuners;
 }
 
 absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest request, absl::Time now) {
@@ -577,7 +620,7 @@ std::vector<v1::Job> Farm::GetJobSummaries(const std::vector<std::string>& ids, 
     const v1::Job* job = jobs_.Find(id);
     if (job == nullptr) continue;
     lines.push_back(JobQueue::SummaryOf(*job));
-    lines.back().set_waiting_for(WaitingFor(*job, now, place));
+    SetPresent(*job, now, place, lines.back());
   }
   return lines;
 }
@@ -588,7 +631,7 @@ std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Ti
   size_t bytes = 0;
   for (const v1::Job* job : jobs_.List(request)) {
     list.push_back(request.for_people() ? jobs_.WithoutWorkloadTexts(job->id()) : *job);
-    list.back().set_waiting_for(WaitingFor(*job, now, place));
+    SetPresent(*job, now, place, list.back());
     bytes += list.back().ByteSizeLong();
     if (bytes <= kListBytesMax) continue;
     list.pop_back();
@@ -614,9 +657,15 @@ absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time no
   return Described(*job, now);
 }
 
-v1::Job Farm::Described(v1::Job job, absl::Time now) const {
-  job.set_waiting_for(WaitingFor(job, now, JobsAhead()));
-  return job;
+void Farm::SetPresent(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const {
+  shown.set_waiting_for(WaitingFor(job, now, place));
+  if (LacksDevice(job.id())) shown.mutable_progress()->set_trials_per_second(0);
+}
+
+v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
+  v1::Job shown = job;
+  SetPresent(job, now, JobsAhead(), shown);
+  return shown;
 }
 
 v1::GetFarmResponse Farm::Counters(absl::Time now) const {
@@ -646,12 +695,10 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
     if (auto device = agent->devices.find(lease->device_id); device != agent->devices.end()) device->second.losses += 1;
   }
   devices_.CountFailure(NameOf(lease->agent_id, lease->device_id), why, now);
-  const std::string job_id = batches_.JobOf(*lease);
+  const std::string job_id = batches_.JobOf(*lease), agent_id = lease->agent_id;
+  const std::string device = NameOf(agent_id, lease->device_id);
   batches_.Lose(lease_id, why, now);
-  if (jobs_.Find(job_id)->spec().has_run()) {
-    jobs_.LoseRun(job_id, why, now);
-    DropReleasedJobs();  // at once, because the job may get a device in this same call
-  }
+  if (jobs_.Find(job_id)->spec().has_run()) LoseRun(job_id, agent_id, device, why, now);
   for (const std::string& name : batches_.TakeForgivenDevices()) devices_.Forgive(name);
 }
 

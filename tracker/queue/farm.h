@@ -35,6 +35,7 @@
 #include "tracker/queue/histogram.h"
 #include "tracker/queue/jobs.h"
 #include "tracker/queue/limits.h"
+#include "tracker/queue/tuners.h"
 
 namespace hone::tracker {
 
@@ -69,6 +70,8 @@ class Farm {
   std::string JobOfLease(const std::string& lease_id) const;
   // The agent waits in an open call while its results are being stored: it is not silent.
   void NoteAlive(const std::string& agent_id, absl::Time now);
+  // The open call of the agent broke off, or the agent may not call any more.
+  void NoteBrokenOff(const std::string& agent_id, absl::Time now);
   // Names the next agent to call Offer for: its call is held, and it has an idle device for the oldest newly queued
   // piece. The caller calls Offer and then this again, until it returns nullopt: no newly queued piece is left that
   // such an agent could take. If Offer leaves the call held, the caller must call SkipNewlyQueued before the next call.
@@ -100,8 +103,22 @@ class Farm {
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.RecordNotice(job_id, notice); }
   // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobQueue::NoteKind).
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
+  std::vector<v1::Tuner> ListTuners(absl::Time now);
+  // Whether the running job's batches wait because no device can take them. Its tuner still reports the speed of
+  // before.
+  bool LacksDevice(const std::string& job_id) const { return absent_since_.contains(job_id); }
   // The digests of the files that open jobs need.
   std::set<std::string> FilesInUse() const;
+  // Whether a run that a device of the agent has leased names the file.
+  bool AgentNeedsFile(const std::string& agent_id, const std::string& digest) const;
+  // Whether a tuner of this name holds a job whose model has the file.
+  bool TunerNeedsFile(const std::string& tuner, const std::string& digest) const;
+  // Who submitted the runs that devices of the agent have leased and whose outputs are stored.
+  std::set<std::string> SubmittersOfOutputs(const std::string& agent_id) const;
+  // Who submitted the jobs with a model that tuners of this name hold.
+  std::set<std::string> SubmittersOfModels(const std::string& tuner) const;
+  // The agents that have reported the file as outputs of a run of this submitter.
+  std::set<std::string> AgentsThatReported(const std::string& submitter, const std::string& digest) const;
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
   void SetStorageFailure(const std::string& why) { storage_failure_ = why; }
   const std::string& storage_failure() const { return storage_failure_; }
@@ -163,17 +180,23 @@ class Farm {
   bool CanTake(const Agent& agent, const Device& device, const v1::Batch& batch, const Avoid& avoid,
                absl::Time now) const;
   bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
-  v1::Job Described(v1::Job job, absl::Time now) const;
+  // The job as clients see it.
+  v1::Job Described(const v1::Job& job, absl::Time now) const;
 
   // runs.cc: jobs that run packages.
   void CheckQueuedRun(const v1::Job& job, absl::Time now);
   void EndRuns(absl::Time now);
+  // A device of the agent was lost with the run. device: "agent/device".
+  void LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
+               const std::string& why, absl::Time now);
 
   // waits.cc: what jobs wait for, and which jobs get or lose a tuner because of it.
   // A function that returns how many jobs get a tuner before the given one. JobsAhead sorts the jobs once; the function
   // may be called for many jobs.
   using Place = std::function<int(const std::string& job_id)>;
   Place JobsAhead() const;
+  // Sets in a copy of the job what depends on other jobs and on devices.
+  void SetPresent(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const;
   std::string WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const;
   std::string DescribeTurn(const v1::Job& job, absl::Time now) const;
   std::string DescribeAbsence(const v1::Requirements& requirements, absl::Time now) const;
@@ -185,6 +208,8 @@ class Farm {
 
   std::optional<Recordable> ResultUnderReceipt(const v1::SynchronizeRequest& request,
                                                const v1::LeaseResult& finished) const;
+  // Sets what the job says about the batch.
+  void AddNames(Recordable& recordable) const;
 
   const FarmOptions options_;
   const std::string receipt_key_;
@@ -192,8 +217,15 @@ class Farm {
   absl::Duration time_stalled_;
   std::string storage_failure_;
   JobQueue jobs_;
+  TunerRegistry tuners_;
   DeviceRegistry devices_;
   BatchQueue batches_;
+  // What was lost with an open job that runs packages. It is kept here because the batch of the job is made anew.
+  struct LostWith {
+    std::set<std::string> agents;      // they get the run again only if no other could take it
+    std::vector<std::string> devices;  // "agent/device", one entry for each loss
+  };
+  std::map<std::string, LostWith> lost_with_;       // by job
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
   Histogram lease_waits_ = QueueTimeBuckets();

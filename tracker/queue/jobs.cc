@@ -29,6 +29,8 @@ constexpr size_t kSpecBytesMax = size_t{8} << 20;    // a thousand workloads of 
 constexpr size_t kProgressBytesMax = kSpecBytesMax;
 constexpr int kWorkloadsMax = 4000;  // the largest models have some hundreds
 constexpr int kHintsMax = 16;        // per workload
+constexpr int kNodesMax = 16;        // per workload
+constexpr size_t kNodeBytesMax = 256;
 // The texts of a job (names, labels, options, devices) go into every list, event and notice. A list of devices may name
 // each board of a lab.
 constexpr size_t kJobTextBytesMax = size_t{4} << 10;    // of one text; a target may name every feature of a CPU
@@ -74,6 +76,12 @@ absl::Status ValidateWorkload(const v1::WorkloadSpec& workload) {
     return absl::InvalidArgumentError(
         fmt::format("the digest of workload '{}' of the job does not match its text", workload.digest()));
   }
+  const auto is_too_long = [](const std::string& node) { return node.size() > kNodeBytesMax; };
+  if (workload.nodes_size() > kNodesMax || std::ranges::any_of(workload.nodes(), is_too_long)) {
+    return absl::InvalidArgumentError(
+        fmt::format("workload '{}' of the job has more than {} names of nodes, or one of more than {} bytes",
+                    workload.digest(), kNodesMax, kNodeBytesMax));
+  }
   if (workload.hints_size() > kHintsMax) {
     return absl::InvalidArgumentError(fmt::format("workload '{}' of the job has {} hints; the limit is {}",
                                                   workload.digest(), workload.hints_size(), kHintsMax));
@@ -93,8 +101,8 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
   HONE_RETURN_IF_ERROR(ValidateTexts(spec));
   if (spec.has_run()) {
-    if (spec.workloads().empty()) return CheckRunTask(spec.run());
-    return absl::InvalidArgumentError("job has both a run and workloads; submit two jobs");
+    if (spec.workloads().empty() && !spec.has_model()) return CheckRunTask(spec.run());
+    return absl::InvalidArgumentError("job has both a run and workloads or a model; submit two jobs");
   }
   if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
   if (spec.workloads().empty()) return absl::InvalidArgumentError("job has no workload; nothing is to be tuned");
@@ -103,6 +111,7 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (spec.trials() == 0 && !spec.has_time_budget() && !spec.has_until()) {
     return absl::InvalidArgumentError("job has no budget; give trials, time_budget or until");
   }
+  if (spec.has_model()) HONE_RETURN_IF_ERROR(CheckModel(spec.model()));
   for (const v1::WorkloadSpec& workload : spec.workloads()) HONE_RETURN_IF_ERROR(ValidateWorkload(workload));
   return absl::OkStatus();
 }
@@ -165,6 +174,11 @@ v1::Job JobQueue::SummaryOf(const v1::Job& job) {
   *reached.mutable_failed() = progress.failed();
   if (progress.has_latency_before_seconds()) reached.set_latency_before_seconds(progress.latency_before_seconds());
   if (progress.has_latency_after_seconds()) reached.set_latency_after_seconds(progress.latency_after_seconds());
+  reached.set_search_ended(progress.search_ended());
+  if (progress.has_confirmation()) {
+    *reached.mutable_confirmation() = progress.confirmation();
+    reached.mutable_confirmation()->clear_run();
+  }
   return line;
 }
 
@@ -427,11 +441,13 @@ absl::StatusOr<bool> JobQueue::Report(const v1::JobLease& lease, const v1::JobPr
   HONE_ASSIGN_OR_RETURN(const bool cancelled, RenewLease(lease, now));
   if (cancelled) return true;
   Entry& entry = jobs_.at(lease.job_id());
-  const bool fruitful = progress.trials() > entry.job.progress().trials();
-  HONE_RETURN_IF_ERROR(SetProgress(entry, progress));
+  const v1::JobProgress& before = entry.job.progress();
+  const bool is_news = progress.search_ended() && !before.search_ended();
+  const bool fruitful = is_news || progress.trials() > before.trials();
+  HONE_RETURN_IF_ERROR(SetProgress(entry, progress, now));
   if (fruitful) entry.job.set_fruitless(0);
   // Storing progress writes the whole job, so it is not done for every report.
-  if (now - entry.stored >= options_.store_progress_every) {
+  if (is_news || now - entry.stored >= options_.store_progress_every) {
     entry.stored = now;
     changed_.insert(lease.job_id());
   }
@@ -441,7 +457,7 @@ absl::StatusOr<bool> JobQueue::Report(const v1::JobLease& lease, const v1::JobPr
   return false;
 }
 
-absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report) {
+absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report, absl::Time now) {
   v1::JobProgress progress = InFull(report, entry.job.progress());
   if (progress.workloads_size() > entry.job.spec().workloads_size()) {
     return absl::InvalidArgumentError(fmt::format("the report has {} workloads, and job '{}' has {}",
@@ -452,6 +468,9 @@ absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report) 
     return absl::InvalidArgumentError(
         fmt::format("the report has {} bytes; the limit is {}", bytes, kProgressBytesMax));
   }
+  if (progress.has_latency_after_seconds()) {
+    entry.latency.Add({now + wall_offset_, progress.seconds(), progress.trials(), progress.latency_after_seconds()});
+  }
   entry.progress_bytes = MemoryOf(progress);
   *entry.job.mutable_progress() = std::move(progress);
   return absl::OkStatus();
@@ -460,7 +479,7 @@ absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report) 
 absl::Status JobQueue::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
   if (Ended(entry->job)) return absl::OkStatus();  // a repeated call, or the job was cancelled meanwhile
-  if (request.has_progress()) HONE_RETURN_IF_ERROR(SetProgress(*entry, request.progress()));
+  if (request.has_progress()) HONE_RETURN_IF_ERROR(SetProgress(*entry, request.progress(), now));
   if (request.returned()) {
     HONE_RETURN_IF_ERROR(CheckRequirements(request.needs()));
     if (request.has_needs()) *entry->job.mutable_needs() = request.needs();
@@ -509,7 +528,15 @@ void JobQueue::EndPastDeadline(Entry& entry, absl::Time now) {
                     : NeedsTuner(entry)      ? "a tuner"
                                              : "its turn on a device"));
   }
+  if (measured) NoteUnconfirmed(entry, "the time of the job (--until) was over before the whole model was measured");
   SetState(entry, measured ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
+}
+
+void JobQueue::NoteUnconfirmed(Entry& entry, const std::string& why) {
+  v1::JobProgress& progress = *entry.job.mutable_progress();
+  if (!entry.job.spec().has_model() || progress.has_confirmation()) return;
+  progress.mutable_confirmation()->set_problem(why);
+  entry.progress_bytes = MemoryOf(progress);
 }
 
 // Whether a client that watches the job, or the receiver of its notice, may not have learned of its end yet.
@@ -546,7 +573,13 @@ void JobQueue::LoseTuner(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
   entry.tuner_id.clear();
   entry.job.set_fruitless(entry.job.fruitless() + 1);
-  if (entry.job.fruitless() >= options_.fruitless_leases_max) {
+  if (entry.job.fruitless() >= options_.fruitless_leases_max && entry.job.progress().search_ended()) {
+    NoteUnconfirmed(entry,
+                    fmt::format("{} tuners in a row were lost while they had the whole model measured; see their "
+                                "logs",
+                                entry.job.fruitless()));
+    SetState(entry, v1::JOB_STATE_SUCCEEDED, now);
+  } else if (entry.job.fruitless() >= options_.fruitless_leases_max) {
     entry.job.set_error(
         fmt::format("{} tuners in a row were lost while they worked on it and finished no trial; see their logs",
                     entry.job.fruitless()));
@@ -611,6 +644,11 @@ const v1::Job* JobQueue::Find(const std::string& job_id) const {
   return found == jobs_.end() ? nullptr : &found->second.job;
 }
 
+std::vector<LatencyHistory::Point> JobQueue::LatenciesOf(const std::string& job_id) const {
+  const auto found = jobs_.find(job_id);
+  return found == jobs_.end() ? std::vector<LatencyHistory::Point>() : found->second.latency.points();
+}
+
 std::vector<const v1::Job*> JobQueue::List(const v1::ListJobsRequest& request) const {
   std::vector<const Entry*> entries;
   for (const auto& [id, entry] : jobs_) {
@@ -642,7 +680,10 @@ v1::Job JobQueue::WithoutWorkloadTexts(const std::string& job_id) {
     line.set_flops(workload.flops());
     line.set_title(workload.title());
     line.set_sizes(workload.sizes());
+    *line.mutable_nodes() = workload.nodes();
   }
+  if (shown.spec().has_model()) shown.mutable_spec()->mutable_model()->clear_files();
+  if (shown.progress().has_confirmation()) shown.mutable_progress()->mutable_confirmation()->clear_run();
   return shown;
 }
 

@@ -25,6 +25,7 @@
 #include "hone/v1/tuner.pb.h"
 #include "proto/convert.h"
 #include "tracker/queue/draw_id.h"
+#include "tracker/queue/latency_history.h"
 #include "tracker/queue/limits.h"
 
 namespace hone::tracker {
@@ -99,8 +100,13 @@ class JobQueue {
 
   bool HasRequest(const std::string& request_id) const { return by_request_id_.contains(request_id); }
   const v1::Job* Find(const std::string& job_id) const;  // nullptr when unknown
+  // The id of the tuner that holds the job's lease; "" for a job that no tuner holds.
+  std::string TunerIdOf(const std::string& job_id) const { return jobs_.at(job_id).tuner_id; }
+  // How the latency of a job's model developed since the tracker started; empty for an unknown job.
+  std::vector<LatencyHistory::Point> LatenciesOf(const std::string& job_id) const;
   std::string TunerOf(const std::string& job_id) const;  // the name of the tuner that holds its lease (before the '/')
-  // The job without the texts and hints of its workloads, which only tuners need.
+  // The job without the texts and hints of its workloads and the files of its model, which only tuners need, and
+  // without the report of its last run.
   v1::Job WithoutWorkloadTexts(const std::string& job_id);
   std::vector<const v1::Job*> List(const v1::ListJobsRequest& request) const;  // newest first
   std::vector<v1::JobEvent> Events(const std::string& job_id, int64_t after) const;
@@ -160,6 +166,7 @@ class JobQueue {
     std::deque<v1::JobEvent> events;           // the newest ones
     size_t events_bytes = 0;                   // memory
     int64_t last_sequence = 0;                 // number of the newest event
+    LatencyHistory latency;
   };
 
   static bool NeedsTuner(const Entry& entry) { return !entry.job.spec().has_run(); }
@@ -174,9 +181,11 @@ class JobQueue {
   const Entry* First(const std::map<std::string, int>& running, const UseByUser& used) const;
   Entry* Last(const Entry& first, const std::map<std::string, int>& running, const UseByUser& used);
   void EndPastDeadline(Entry& entry, absl::Time now);
+  // Notes why the job ends without the run of its model, if it has one to make.
+  static void NoteUnconfirmed(Entry& entry, const std::string& why);
 
   absl::Status CheckOpen(const v1::JobSpec& spec) const;
-  static absl::Status SetProgress(Entry& entry, const v1::JobProgress& report);
+  absl::Status SetProgress(Entry& entry, const v1::JobProgress& report, absl::Time now);
   static void DropOldestEvent(Entry& entry);
   void EndLeasesOf(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   absl::StatusOr<Entry*> Live(const v1::JobLease& lease);

@@ -50,8 +50,10 @@ struct JobOptions {
 };
 
 struct DeviceOptions {
-  absl::Duration lease_ttl = absl::Seconds(20);        // five heartbeats: silent for longer means lost
-  absl::Duration offline_after = absl::Seconds(45);    // an idle agent may hang in a call for 20 s
+  absl::Duration lease_ttl = absl::Seconds(20);      // five heartbeats: silent for longer means lost
+  absl::Duration offline_after = absl::Seconds(45);  // an idle agent may hang in a call for 20 s
+  // An agent whose open call broke off, or whose certificate was revoked, calls again at once or not at all.
+  absl::Duration offline_after_break = absl::Seconds(5);
   absl::Duration forget_after = absl::Hours(24 * 14);  // longer than a holiday
   // Failures in a row, without a measured batch between them. One failure happens to every device; three are no chance.
   int failures_to_quarantine = 3;

@@ -23,6 +23,8 @@ struct Recordable {
   std::shared_ptr<const v1::Batch> batch;
   v1::BatchResult result;  // outcomes of some of the candidates
   std::string visit_id;
+  // What the job says about the batch (JobSpec.name, WorkloadSpec); empty: the tracker does not know the job any more.
+  std::string model = {}, title = {}, nodes = {};
 };
 
 // The id under which the results of a batch's visit are recorded. visit: from 1. The first visit has the batch's id,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of packages (hone/v1/run.proto) as the queue sees them: their limits, and the batch that stands for one.
+// Runs of packages (hone/v1/run.proto) as the queue sees them: their limits, and the batch that stands for one. Also
+// the limits of the models (hone/v1/model.proto) that tuning jobs run at their end.
 //
 // Not here: the life of a job with a run (runs.cc), and the run itself (device_agent). Pure; safe from any thread.
 #ifndef HONE_TRACKER_QUEUE_RUN_TASK_H_
@@ -21,12 +22,15 @@ inline constexpr std::string_view kRunCandidate = "run";
 
 // kInvalidArgument: a field is missing or out of range; the text names it.
 absl::Status CheckRunTask(const v1::RunTask& task);
+absl::Status CheckModel(const v1::ModelSource& model);
 
 // Why the report does not answer the task; "" if it does. Agents are not trusted: other code relies on what this
 // checks.
 std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report);
 
-// The batch of a job with a run: for the devices that the job asks for.
+// What a device must fulfil for the job's run.
+v1::Requirements RunRequirements(const v1::JobSpec& spec);
+// The batch of a job with a run, with these requirements.
 v1::Batch RunBatch(const v1::JobSpec& spec);
 
 // How long a device may take for the run: for its measurements, for the transfer of its files over a slow line, and for

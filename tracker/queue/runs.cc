@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/inner_path.h"
+#include "base/median.h"
 #include "base/run_limits.h"
 #include "base/status.h"
 #include "proto/convert.h"
@@ -35,23 +37,36 @@ constexpr size_t kTextBytesMax = 4096;       // of a name or a shape
 constexpr double kSecondsMax = 24.0 * 3600;  // of measurement
 constexpr int kThreadsMax = 4096;            // as HONE_MAX_THREADS
 constexpr int64_t kInputBytesMax = int64_t{1} << 30;
+constexpr int kModelFilesMax = 10000;
 constexpr double kLineBytesPerSecond = 1e6;  // of the slowest line to a device that is expected
 // A package is loaded and run once alone, and loaded and run again to be measured.
 constexpr double kPackageSecondsMax = 2 * (kPackageLoadSecondsMax + kPackageRunSecondsMax);
 
 absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
   if (!IsSha256Hex(file.digest())) {
-    return absl::InvalidArgumentError(
-        fmt::format("the run's {} '{}' has the digest '{}', which is not the SHA-256 of a file", what,
-                    TruncateUtf8(file.name(), 40), TruncateUtf8(file.digest(), 80)));
+    return absl::InvalidArgumentError(fmt::format("the {} '{}' has the digest '{}', which is not the SHA-256 of a file",
+                                                  what, TruncateUtf8(file.name(), 40),
+                                                  TruncateUtf8(file.digest(), 80)));
   }
   if (file.name().size() > kTextBytesMax) {
     return absl::InvalidArgumentError(
-        fmt::format("the name of the run's {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
+        fmt::format("the name of the {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
   }
   if (file.bytes() >= 0 && file.bytes() <= kFileBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the run's {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
+      fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
+}
+
+// The medians that lists of jobs show: of the last package, and before it that of the first one if there are several.
+void SetLatencies(const v1::RunReport& report, v1::JobProgress& progress) {
+  const auto median = [](const v1::PackageReport& package) {
+    return Median({package.seconds().begin(), package.seconds().end()});
+  };
+  const auto has_times = [](const v1::PackageReport& package) { return !package.seconds().empty(); };
+  if (report.packages().empty()) return;
+  if (!std::all_of(report.packages().begin(), report.packages().end(), has_times)) return;
+  progress.set_latency_after_seconds(median(*report.packages().rbegin()));
+  if (report.packages_size() > 1) progress.set_latency_before_seconds(median(report.packages(0)));
 }
 
 }  // namespace
@@ -61,9 +76,9 @@ absl::Status CheckRunTask(const v1::RunTask& task) {
     return absl::InvalidArgumentError(
         fmt::format("the run has {} packages; give 1 to {}", task.packages_size(), kRunPackagesMax));
   }
-  for (const v1::FileName& package : task.packages()) HONE_RETURN_IF_ERROR(CheckFile(package, "package"));
+  for (const v1::FileName& package : task.packages()) HONE_RETURN_IF_ERROR(CheckFile(package, "run's package"));
   if (task.has_inputs()) {
-    HONE_RETURN_IF_ERROR(CheckFile(task.inputs(), "file of inputs"));
+    HONE_RETURN_IF_ERROR(CheckFile(task.inputs(), "run's file of inputs"));
     if (task.inputs().bytes() > kInputBytesMax) {
       return absl::InvalidArgumentError(
           fmt::format("the run's file of inputs has {} bytes; the limit is {}", task.inputs().bytes(), kInputBytesMax));
@@ -94,6 +109,26 @@ absl::Status CheckRunTask(const v1::RunTask& task) {
       fmt::format("the run asks for {} seconds of measurement; give 0 to {}", task.seconds(), kSecondsMax));
 }
 
+absl::Status CheckModel(const v1::ModelSource& model) {
+  if (model.files().empty() || model.files_size() > kModelFilesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the job's model has {} files; give 1 to {}", model.files_size(), kModelFilesMax));
+  }
+  if (model.programs().empty()) return absl::InvalidArgumentError("the job's model has no program");
+  std::set<std::string> paths;
+  for (const v1::ModelFile& file : model.files()) {
+    HONE_RETURN_IF_ERROR(CheckFile(file.file(), "model's file"));
+    if (file.path().size() <= kTextBytesMax && IsInnerPath(file.path()) && paths.insert(file.path()).second) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "the job's model has a file at '{}'; give each file another relative path", TruncateUtf8(file.path(), 80)));
+  }
+  const auto is_file = [&](const std::string& path) { return paths.contains(path); };
+  const bool known = std::ranges::all_of(model.operators(), is_file) &&
+                     std::ranges::all_of(model.bound_files(), [&](const auto& bound) { return is_file(bound.second); });
+  return known ? absl::OkStatus()
+               : absl::InvalidArgumentError("the job's model names a file that is not among its files");
+}
+
 std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report) {
   if (report.packages_size() != task.packages_size()) {
     return fmt::format("reported {} packages of {}", report.packages_size(), task.packages_size());
@@ -110,14 +145,20 @@ std::string ReportProblem(const v1::RunTask& task, const v1::RunReport& report) 
   return "";
 }
 
+v1::Requirements RunRequirements(const v1::JobSpec& spec) {
+  v1::Requirements requirements;
+  *requirements.mutable_labels() = spec.labels();
+  *requirements.mutable_devices() = spec.devices();
+  requirements.set_fingerprint_digest(spec.device_kind());
+  requirements.set_threads(spec.run().threads());
+  return requirements;
+}
+
 v1::Batch RunBatch(const v1::JobSpec& spec) {
   v1::Batch batch;
   *batch.mutable_run() = spec.run();
   batch.add_candidates()->set_id(std::string(kRunCandidate));
-  *batch.mutable_requirements()->mutable_labels() = spec.labels();
-  *batch.mutable_requirements()->mutable_devices() = spec.devices();
-  batch.mutable_requirements()->set_fingerprint_digest(spec.device_kind());
-  batch.mutable_requirements()->set_threads(spec.run().threads());
+  *batch.mutable_requirements() = RunRequirements(spec);
   batch.set_threads(std::max(1, spec.run().threads()));
   batch.set_priority(spec.priority());
   return batch;
@@ -161,6 +202,7 @@ void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, 
   progress.set_seconds(result.visit_seconds());
   if (result.has_run()) {
     *progress.mutable_run() = result.run();
+    SetLatencies(result.run(), progress);
   } else {
     const std::string failure = result.outcomes().empty() ? "" : result.outcomes(0).outcome().failure().text();
     entry.job.set_error(TruncateUtf8(!result.error().empty() ? result.error() : failure));
@@ -172,16 +214,30 @@ void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, 
 // Puts the batch of a queued job into the queue of batches while a device can take it, and takes it out while none can,
 // so that it does not count as a batch that no device wants.
 void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
-  const v1::Batch batch = RunBatch(job.spec());
-  std::string absence = DescribeAbsence(batch.requirements(), now);
+  std::string absence = DescribeAbsence(RunRequirements(job.spec()), now);
   if (!absence.empty()) {
     batches_.DropJob(job.id());
-  } else {
+  } else if (!batches_.Has(job.id(), std::string(kRunCandidate))) {
+    const auto lost = lost_with_.find(job.id());
     const auto queued = batches_.Submit({job.id(), job.spec().submitted_by(), "runs of " + job.spec().submitted_by()},
-                                        std::string(kRunCandidate), batch, now);
+                                        std::string(kRunCandidate), RunBatch(job.spec()), now,
+                                        lost == lost_with_.end() ? std::set<std::string>() : lost->second.agents);
     if (!queued.ok()) absence = std::string(queued.status().message());
   }
   jobs_.SetBlocked(job.id(), absence, now);
+}
+
+void Farm::LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
+                   const std::string& why, absl::Time now) {
+  LostWith& lost = lost_with_[job_id];
+  lost.agents.insert(agent_id);
+  lost.devices.push_back(device);
+  jobs_.LoseRun(job_id, why, now);
+  // Several devices were lost with it, so the packages are to blame.
+  if (jobs_.Find(job_id)->state() == v1::JOB_STATE_FAILED) {
+    for (const std::string& name : lost.devices) devices_.Forgive(name);
+  }
+  DropReleasedJobs();  // at once, because the job may get a device in this same call
 }
 
 std::set<std::string> Farm::FilesInUse() const {
@@ -191,9 +247,64 @@ std::set<std::string> Farm::FilesInUse() const {
       const v1::RunTask& task = job->spec().run();
       for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
       if (task.has_inputs()) digests.insert(task.inputs().digest());
+      for (const v1::ModelFile& file : job->spec().model().files()) digests.insert(file.file().digest());
     }
   }
+  // A tuner may have a run in its job.
+  for (const v1::RunTask* task : batches_.OpenRuns()) {
+    for (const v1::FileName& package : task->packages()) digests.insert(package.digest());
+    if (task->has_inputs()) digests.insert(task->inputs().digest());
+  }
   return digests;
+}
+
+bool Farm::AgentNeedsFile(const std::string& agent_id, const std::string& digest) const {
+  return std::ranges::any_of(batches_.leases(), [&](const auto& leased) {
+    const BatchQueue::Lease& lease = leased.second;
+    if (lease.agent_id != agent_id || !batches_.WholeBatch(lease).has_run()) return false;
+    const v1::RunTask& task = batches_.WholeBatch(lease).run();
+    return (task.has_inputs() && task.inputs().digest() == digest) ||
+           std::ranges::find(task.packages(), digest, &v1::FileName::digest) != task.packages().end();
+  });
+}
+
+bool Farm::TunerNeedsFile(const std::string& tuner, const std::string& digest) const {
+  return std::ranges::any_of(jobs_.InState(v1::JOB_STATE_RUNNING), [&](const v1::Job* job) {
+    const auto& files = job->spec().model().files();
+    return !job->spec().has_run() && jobs_.TunerOf(job->id()) == tuner &&
+           std::ranges::any_of(files, [&](const v1::ModelFile& file) { return file.file().digest() == digest; });
+  });
+}
+
+std::set<std::string> Farm::SubmittersOfOutputs(const std::string& agent_id) const {
+  std::set<std::string> submitters;
+  for (const auto& [id, lease] : batches_.leases()) {
+    if (lease.agent_id != agent_id || !batches_.WholeBatch(lease).run().keep_outputs()) continue;
+    submitters.insert(jobs_.Find(batches_.JobOf(lease))->spec().submitted_by());
+  }
+  return submitters;
+}
+
+std::set<std::string> Farm::SubmittersOfModels(const std::string& tuner) const {
+  std::set<std::string> submitters;
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
+    const bool is_held = job->spec().has_model() && jobs_.TunerOf(job->id()) == tuner;
+    if (is_held && job->progress().search_ended()) submitters.insert(job->spec().submitted_by());
+  }
+  return submitters;
+}
+
+std::set<std::string> Farm::AgentsThatReported(const std::string& submitter, const std::string& digest) const {
+  std::set<std::string> agents;
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_SUCCEEDED)) {
+    if (!job->spec().has_run() || job->spec().submitted_by() != submitter) continue;
+    for (const v1::PackageReport& package : job->progress().run().packages()) {
+      if (package.outputs().digest() != digest) continue;
+      const std::string& device = job->progress().run_device();
+      agents.insert(device.substr(0, device.find('/')));
+    }
+  }
+  return agents;
 }
 
 // Ends the jobs whose batches are finished: with a report, a failure, or an error of the batch.
@@ -205,6 +316,10 @@ void Farm::EndRuns(absl::Time now) {
       if (result.has_value()) jobs_.EndRun(job->id(), *result, now);
     }
   }
+  std::erase_if(lost_with_, [&](const auto& lost) {
+    const v1::Job* job = jobs_.Find(lost.first);
+    return job == nullptr || JobQueue::Ended(*job);
+  });
 }
 
 }  // namespace hone::tracker

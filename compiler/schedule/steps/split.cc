@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/schedule/apply.h"
+#include "compiler/schedule/fitted_tiles.h"
 
 namespace hone::schedule {
 namespace {
@@ -43,31 +44,54 @@ absl::Status CheckSplit(const Split& step, const Loop& loop, const std::optional
   return absl::OkStatus();
 }
 
+// Whether a rest may take two short tiles, which makes one tile more than the full ones would be.
+bool MayTakeTwo(int64_t factor) { return ShortTileMax(factor) < factor - 1; }
+
 // The number of tiles of `end` iterations with Tail::kFit. Both are sizes or expressions.
 template <typename T>
 T CountTiles(const T& end, int64_t factor) {
-  const int64_t more_than_half =
-      factor - (factor + 1) / 2 - 1;  // added to what is left, it reaches `factor` if and only if more than half a tile
-                                      // is left, which takes two tiles
-  return FloorDiv(end + T(factor - 1), T(factor)) + FloorDiv(FloorMod(end, T(factor)) + T(more_than_half), T(factor));
+  const T rounded_up = FloorDiv(end + T(factor - 1), T(factor));
+  if (!MayTakeTwo(factor)) return rounded_up;
+  // Added to the rest, it reaches `factor` if and only if the rest takes two tiles.
+  const int64_t more = factor - ShortTileMax(factor) - 1;
+  return rounded_up + FloorDiv(FloorMod(end, T(factor)) + T(more), T(factor));
 }
 
-// Gives the loops over tiles and inside them their extents with Tail::kFit, and returns where a tile starts. A tile is
-// full, or it has any length up to half of that: what is left behind the full tiles is one such tile, or two that share
-// it evenly. Peel makes a version of the code for each length. size: the number of iterations `end`, if it is the same
-// wherever the loop runs.
-ir::Expr FitTiles(const ir::Expr& end, const std::optional<ir::Size>& size, Loop* outer, Loop* inner) {
-  const int64_t factor = inner->max_extent, half = (factor + 1) / 2;
-  const ir::Expr tile = ir::MakeVar(outer->name), full(factor), left = ir::FloorMod(end, full);
-  const ir::Expr last = ir::MakeSelect(left > ir::Expr(half), ir::FloorDiv(left + ir::Expr(1), ir::Expr(2)), left);
-  outer->extent = size.has_value() ? ir::Expr(CountTiles(*size, factor)) : CountTiles(end, factor);
-  outer->max_extent += factor > 3 ? 1 : 0;  // up to 3, what is left never exceeds half a tile
-  inner->extent = ir::Expr(1);
-  for (int64_t length = 2; length <= half; ++length) {
-    const ir::Expr fits = last >= ir::Expr(length) && end >= ir::Expr(length);
-    inner->extent = ir::MakeSelect(fits, ir::Expr(length), inner->extent);
+// The length of the short tiles: TilesOf as an expression of the number of iterations `end`. shares: whether the rest
+// is so short that the last full tile shares with it, if there is one.
+ir::Expr ShortTileLength(const ir::Expr& end, int64_t factor, const ir::Expr& shares) {
+  const ir::Expr rest = ir::FloorMod(end, ir::Expr(factor));
+  ir::Expr length = rest;
+  if (MayTakeTwo(factor)) {
+    const ir::Expr two = rest > ir::Expr(ShortTileMax(factor));
+    length = ir::MakeSelect(two, ir::FloorDiv(rest + ir::Expr(1), ir::Expr(2)), length);
   }
-  inner->extent = ir::MakeSelect(end - tile * full >= full && end >= full, full, inner->extent);
+  if (SharedRestMax(factor) == 0) return length;
+  return ir::MakeSelect(shares && end > ir::Expr(factor), ir::FloorDiv(rest + ir::Expr(factor + 1), ir::Expr(2)),
+                        length);
+}
+
+// Gives the loops over tiles and inside them their extents with Tail::kFit, and returns where a tile starts
+// (fitted_tiles.h). Peel makes a version of the code for each length. size: the number of iterations `end`, if it is
+// the same wherever the loop runs.
+ir::Expr FitTiles(const ir::Expr& end, const std::optional<ir::Size>& size, Loop* outer, Loop* inner) {
+  const int64_t factor = inner->max_extent, shared = SharedRestMax(factor);
+  const ir::Expr tile = ir::MakeVar(outer->name), full(factor), before = ir::FloorMod(end - ir::Expr(1), full);
+  const ir::Expr length = ShortTileLength(end, factor, before < ir::Expr(shared));
+  outer->extent = size.has_value() ? ir::Expr(CountTiles(*size, factor)) : CountTiles(end, factor);
+  outer->max_extent += MayTakeTwo(factor) ? 1 : 0;
+  inner->extent = ir::Expr(1);
+  for (int64_t each = 2; each <= ShortTileMax(factor); ++each) {
+    const ir::Expr fits = length >= ir::Expr(each) && end >= ir::Expr(each);
+    inner->extent = ir::MakeSelect(fits, ir::Expr(each), inner->extent);
+  }
+  // A tile is full if `full` iterations are left, or twice as many where the last full tile shares with the rest.
+  ir::Expr is_full = end - tile * full >= full;
+  if (shared > 0) {
+    const ir::Expr keeps = ir::FloorDiv(before + ir::Expr(factor - shared), full);  // 0 where it shares, else 1
+    is_full = end - tile * full + keeps * full >= ir::Expr(2 * factor);
+  }
+  inner->extent = ir::MakeSelect(is_full && end >= full, full, inner->extent);
   return ir::Min(tile * full, end - inner->extent);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/size_points.h"
 #include "base/status.h"
 
 namespace hone::space {
@@ -112,8 +111,15 @@ int64_t BusiestThreadIterations(int64_t extent, int64_t size, int64_t batch, int
   return (count + threads - 1) / threads * size;
 }
 
-int64_t TypicalExtent(const ir::Size& extent) {
-  return extent.IsFixed() ? extent.value() : GeometricMiddle(extent.min(), extent.max());
+std::vector<int64_t> TypicalExtents(const ir::Size& size) {
+  constexpr int64_t kExtentsMax = 16;
+  int64_t multiple = 1;
+  while (multiple < 32 && Divides(2 * multiple, size)) multiple *= 2;
+  const int64_t least = std::max(size.min(), multiple), most = std::max(size.max(), least);
+  const int64_t step = ((most - least) / kExtentsMax + multiple) / multiple * multiple;
+  std::vector<int64_t> extents;
+  for (int64_t extent = least; extent <= most; extent += step) extents.push_back(extent);
+  return extents;
 }
 
 int64_t PowerOf2Ceil(int64_t n) {

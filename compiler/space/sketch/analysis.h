@@ -49,8 +49,9 @@ inline schedule::Tail TailOf(const ir::Size& extent, int64_t tile) {
   if (extent.min() >= tile || (!extent.IsFixed() && Divides(tile, extent))) return schedule::Tail::kShift;
   return extent.IsFixed() ? schedule::Tail::kMask : schedule::Tail::kPeel;
 }
-// The extent; if it is open, the geometric middle of its range.
-int64_t TypicalExtent(const ir::Size& extent);
+// Extents that an axis may have, evenly from the smallest to the largest. All are multiples of what always divides the
+// size. A fixed size is the only one.
+std::vector<int64_t> TypicalExtents(const ir::Size& size);
 // The least power of two that is not below n.
 int64_t PowerOf2Ceil(int64_t n);
 

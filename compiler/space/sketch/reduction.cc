@@ -2,6 +2,8 @@
 #include "compiler/space/sketch/reduction.h"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
@@ -14,6 +16,23 @@ constexpr int64_t kVectorElementsMin = 4;  // elements of the shortest vector th
 constexpr int64_t kPartialVectorsMax = 4;  // the most vectors of partial results
 constexpr double kPaddedElementsRatioMax =
     1.1;  // the most computed elements, padding included, relative to one vector at a time
+
+// The preferred number of vectors of partial results. Several are independent chains, so that one does not wait for
+// another, unless the padding beyond the axis' end grows. Of an open axis, all its extents count together: a long row
+// gains more than a short one loses.
+int64_t PreferredVectors(const ir::Size& size, int64_t width) {
+  const std::vector<int64_t> extents = TypicalExtents(size);
+  const auto padded = [&](int64_t vectors) {
+    int64_t sum = 0;
+    for (const int64_t extent : extents) sum += (extent + vectors * width - 1) / (vectors * width) * vectors * width;
+    return static_cast<double>(sum);
+  };
+  const auto count = static_cast<int64_t>(extents.size());
+  const int64_t mean = std::accumulate(extents.begin(), extents.end(), int64_t{0}) / count;
+  int64_t preferred = mean >= 8 * width ? kPartialVectorsMax : 1;
+  while (preferred > 1 && padded(preferred) > kPaddedElementsRatioMax * padded(1)) preferred /= 2;
+  return preferred;
+}
 
 }  // namespace
 
@@ -45,14 +64,8 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   for (const int64_t v : {int64_t{1}, int64_t{2}, kPartialVectorsMax}) {
     if (v * width <= axis.extent.max()) options.push_back(v);
   }
-  // Several vectors are independent chains, so that one does not wait for another. They are preferred unless the
-  // padding beyond the axis' end grows. Records contain the name "lanes", so it must not change.
-  const int64_t extent = TypicalExtent(axis.extent);
-  const auto all = [&](int64_t v) { return (extent + v * width - 1) / (v * width) * v * width; };
-  int64_t preferred = extent >= 8 * width ? kPartialVectorsMax : 1;
-  while (preferred > 1 && static_cast<double>(all(preferred)) > kPaddedElementsRatioMax * static_cast<double>(all(1)))
-    preferred /= 2;
-  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);
+  // Records contain the name "lanes", so it must not change.
+  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, PreferredVectors(axis.extent, width));
   HONE_ASSIGN_OR_RETURN(Partials left, sketch.Rfactor({stage, axis.name, width * vectors, true}));
   // Shorter vectors reduce the partial results: one number after the other would take as long as a row of a few
   // hundred.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/status.h"
+#include "compiler/schedule/fitted_tiles.h"
 #include "compiler/space/sketch.h"
 #include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/elementwise.h"
@@ -229,29 +230,18 @@ double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_ext
   return CostOfTiles(core, tiles, rows, vectors);
 }
 
-constexpr int64_t kTypicalExtentsMax = 16;  // the most extents of an open axis that tiles are chosen for
-
-// Extents that an open axis may have, from the smallest to the largest. All are multiples of what always divides it.
-std::vector<int64_t> TypicalExtents(const ir::Size& size) {
-  int64_t multiple = 1;
-  while (multiple < 32 && Divides(2 * multiple, size)) multiple *= 2;
-  const int64_t least = std::max(size.min(), multiple), most = std::max(size.max(), least);
-  const int64_t step = CeilDiv(CeilDiv(most - least + 1, kTypicalExtentsMax), multiple) * multiple;
-  std::vector<int64_t> extents;
-  for (int64_t extent = least; extent <= most; extent += step) extents.push_back(extent);
-  return extents;
-}
-
-// The mean cost for the numbers of rows in `extents`, relative to the number: the full tiles, and the tiles of what is
-// left (schedule/steps/split.cc).
+// The mean cost for the numbers of rows in `extents`, relative to the number: the full tiles, and the short ones
+// behind them.
 double OpenTileCost(const target::Core& core, const std::vector<int64_t>& extents, int64_t vector_extent, int64_t width,
                     int64_t rows, int64_t vectors) {
   const int64_t panels = CeilDiv(vector_extent, width * vectors);
   double sum = 0;
   for (const int64_t extent : extents) {
-    const int64_t left = extent % rows, parts = left > CeilDiv(rows, 2) ? 2 : 1;
-    double cost = CostOfTiles(core, static_cast<double>(extent / rows * panels), rows, vectors);
-    if (left > 0) cost += CostOfTiles(core, static_cast<double>(parts * panels), CeilDiv(left, parts), vectors);
+    const schedule::FittedTiles tiles = schedule::TilesOf(extent, rows);
+    const auto cost_of = [&](int64_t count, int64_t length) {
+      return count > 0 ? CostOfTiles(core, static_cast<double>(count * panels), length, vectors) : 0;
+    };
+    const double cost = cost_of(tiles.full, rows) + cost_of(tiles.others, tiles.length);
     sum += cost / static_cast<double>(extent);
   }
   return sum / static_cast<double>(extents.size());

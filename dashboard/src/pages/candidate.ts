@@ -2,9 +2,9 @@
 // One candidate: its schedule, its samples, where it was measured, and how to have it again.
 import { ask } from '../api';
 import type { Candidate } from '../api_types';
-import { aspectsOf, measurement, rangeOf, Samples, whatItIs } from '../candidate_view';
+import { aspectsOf, measurement, rangeOf, Samples, titleOf, whatItIs } from '../candidate_view';
 import { h } from '../dom';
-import { milliseconds, short } from '../format';
+import { milliseconds } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
 import { code, command, facts, link, section } from '../widgets';
@@ -31,12 +31,7 @@ export function candidatePage(window: Window): Page {
         facts(...aspects.map(([name, of]): [string, string] => [name, of(candidate)]));
       return [
         h('h1', {}, `Candidate ${row}: ${milliseconds(candidate.median_ms)}`),
-        h(
-          'p',
-          {},
-          `${whatItIs(candidate)}, of `,
-          link(addressOf.workload(workload.digest), workload.operator || short(workload.digest)),
-        ),
+        h('p', {}, `${whatItIs(candidate)}, of `, link(addressOf.workload(workload.digest), titleOf(candidate))),
         candidate.timing ? section('Samples', samples.place(candidate, rangeOf(candidate))) : null,
         section(
           'Schedule',

@@ -2,9 +2,9 @@
 // Two candidates side by side: /compare?a=ROW&b=ROW.
 import { ApiError, ask } from '../api';
 import type { Candidate } from '../api_types';
-import { type Aspect, aspectsOf, measurement, rangeOf, Samples } from '../candidate_view';
+import { type Aspect, aspectsOf, measurement, rangeOf, Samples, titleOf } from '../candidate_view';
 import { h } from '../dom';
-import { milliseconds, short, speedup } from '../format';
+import { milliseconds, speedup } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
 import { code, link, section } from '../widgets';
@@ -92,7 +92,7 @@ export function comparePage(window: Window): Page {
           same
             ? `; the first is ${speedup(b.median_ms, a.median_ms)} as fast. Both are of `
             : '; they are of different workloads, and the times say nothing about each other. The first is of ',
-          link(addressOf.workload(a.workload.digest), a.workload.operator || short(a.workload.digest)),
+          link(addressOf.workload(a.workload.digest), titleOf(a)),
           '.',
         ),
         section(

@@ -9,7 +9,7 @@ import type { Page, Window } from '../page';
 import { withParameters } from '../parameters';
 import { Plot } from '../plot';
 import { badge, facts, figures, link, section } from '../widgets';
-import { agentActions, driftOf, loadDevices, runningOn, signedPercent, stateOf } from './devices';
+import { agentActions, driftOf, loadDevices, reasonOf, runningOn, signedPercent, stateOf } from './devices';
 
 const mostSamples = 1000;
 
@@ -131,7 +131,7 @@ export function devicePage(window: Window): Page {
       const missing = Object.entries(d.sandbox.missing);
       return [
         h('h1', {}, d.device),
-        h('p', {}, badge(stateOf(d)), ' ', d.reason),
+        h('p', {}, badge(stateOf(d)), ' ', reasonOf(d)),
         agentActions(window, d),
         figures(
           [

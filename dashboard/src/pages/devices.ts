@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // All devices: what each does, how it is, and what may be done about it.
 import { act, ApiError, ask } from '../api';
-import type { Device, Devices } from '../api_types';
+import type { Device, Devices, TunerLine, Tuners } from '../api_types';
 import { h } from '../dom';
-import { count, duration, number, short } from '../format';
+import { count, duration, instant, number, short } from '../format';
+import { firstDevice } from '../first_steps';
 import { addressOf } from '../links';
-import { may, type Page, type Window } from '../page';
+import { may, type Page, sparingly, type Window } from '../page';
+import { tunerCommand } from '../shell_commands';
 import { type Column, table } from '../table';
-import { badge, button, choice, confirmed, link } from '../widgets';
+import { badge, button, choice, command, confirmed, link, moment, section } from '../widgets';
+
+const oftenest = 5000;
 
 /** The one word for how a device is: what keeps it from work comes first. */
 export function stateOf(device: Device): string {
   if (device.drained) return 'drained';
   if (device.activity === 'offline') return 'offline';
   return device.health !== 'good' ? device.health : device.activity;
+}
+
+/** Why it gets no work, and since when it is away; '' for one that works. */
+export function reasonOf(device: Device): string {
+  if (device.activity !== 'offline' || device.last_seen === null) return device.reason;
+  const ago = duration((Date.now() - Date.parse(device.last_seen)) / 1000);
+  return [`since ${instant(device.last_seen)}, ${ago} ago`, device.reason].filter(Boolean).join('; ');
 }
 
 /** How far its golden kernel is off what it usually takes; null where that is not known. */
@@ -66,13 +77,10 @@ export function agentActions(window: Window, device: Device): HTMLElement | null
 export function runningOn(device: Device): Node | string {
   const { running } = device;
   if (running === null) return '';
-  return h(
-    'span',
-    {},
-    link(addressOf.workload(running.workload, { job: running.job }), short(running.workload, 8)),
-    ' of ',
-    link(addressOf.job(running.job), running.job),
-  );
+  const job = link(addressOf.job(running.job), running.model || running.job);
+  if (!running.workload) return h('span', {}, 'runs ', job);
+  const title = running.title || short(running.workload, 8);
+  return h('span', {}, link(addressOf.workload(running.workload, { job: running.job }), title), ' of ', job);
 }
 
 function columns(window: Window): Column<Device>[] {
@@ -81,7 +89,7 @@ function columns(window: Window): Column<Device>[] {
     {
       name: 'State',
       by: (d) => stateOf(d),
-      cell: (d) => [badge(stateOf(d)), d.reason ? h('span', { class: 'note block' }, d.reason) : null],
+      cell: (d) => [badge(stateOf(d)), reasonOf(d) ? h('span', { class: 'note block' }, reasonOf(d)) : null],
     },
     { name: 'Measures', cell: (d) => runningOn(d) },
     {
@@ -100,17 +108,22 @@ function columns(window: Window): Column<Device>[] {
     { name: 'Candidates', number: true, by: (d) => d.candidates, cell: (d) => count(d.candidates) },
     { name: 'Wall', by: (d) => d.sandbox.level, cell: (d) => d.sandbox.level },
     { name: 'Is a', by: (d) => d.model, cell: (d) => h('span', { class: 'long', title: d.model }, d.model) },
-    {
-      name: 'Last seen',
-      // The others are seen all the time, which no event tells.
-      by: (d) => (d.activity === 'offline' ? d.last_seen : null),
-      cell: (d) =>
-        d.activity === 'offline' && d.last_seen
-          ? `${duration((Date.now() - Date.parse(d.last_seen)) / 1000)} ago`
-          : '',
-    },
     ...(may(window.farm, 'drain') ? [{ name: 'Change', cell: (d: Device) => agentActions(window, d) }] : []),
   ];
+}
+
+const tunerColumns: Column<TunerLine>[] = [
+  { name: 'Tuner', by: (t) => t.tuner, cell: (t) => t.tuner },
+  { name: 'State', by: (t) => tunerState(t), cell: (t) => badge(tunerState(t)) },
+  {
+    name: 'Tunes',
+    cell: (t) => t.jobs.map((job, i) => [i === 0 ? '' : ', ', link(addressOf.job(job), short(job, 8))]),
+  },
+  { name: 'Last seen', by: (t) => t.last_seen, cell: (t) => (t.online ? '' : moment(t.last_seen)) },
+];
+
+function tunerState(tuner: TunerLine): string {
+  return !tuner.online ? 'offline' : tuner.jobs.length > 0 ? 'tuning' : 'idle';
 }
 
 export async function loadDevices(window: Window): Promise<string> {
@@ -130,10 +143,26 @@ export async function loadDevices(window: Window): Promise<string> {
 
 export function devicesPage(window: Window): Page {
   const { devices } = window.farm;
+  let tuners: TunerLine[] = [];
+  const loadTuners = async () => {
+    tuners = (await ask<Tuners>('tuners', window.closed)).tuners;
+  };
+  // No event tells of tuners, but what they take and end is told.
+  const refreshTuners = sparingly(
+    async () => {
+      await loadTuners();
+      window.show();
+    },
+    oftenest,
+    window.closed,
+  );
   return {
     title: () => 'Devices',
     async load() {
-      await loadDevices(window);
+      await Promise.all([loadDevices(window), loadTuners()]);
+    },
+    change({ jobs }) {
+      if (jobs) refreshTuners();
     },
     render() {
       const wanted = window.query('state');
@@ -165,8 +194,24 @@ export function devicesPage(window: Window): Page {
           key: (d) => d.device,
           order: window.query('sort') || 'Device',
           sort: (sort) => window.setQuery({ sort }),
-          empty: 'No such device.',
+          empty: devices.size > 0 ? 'No device is in this state.' : 'The farm has no device yet.',
         }),
+        devices.size === 0 ? firstDevice(window.farm) : null,
+        section(
+          'Tuners',
+          table({
+            name: 'Tuners',
+            columns: tunerColumns,
+            rows: tuners,
+            key: (t) => t.tuner,
+            order: window.query('tuners'),
+            sort: (order) => window.setQuery({ tuners: order }),
+            empty: 'No tuner called in the last day. Jobs that tune wait until one is started:',
+          }),
+          tuners.length === 0
+            ? command(tunerCommand(window.farm.session.tracker), 'The command that starts a tuner')
+            : null,
+        ),
       ];
     },
   };

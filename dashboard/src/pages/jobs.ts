@@ -4,15 +4,22 @@ import { ApiError, ask } from '../api';
 import type { Job, Jobs } from '../api_types';
 import { fragment, h } from '../dom';
 import { count, duration, milliseconds, number, speedup } from '../format';
+import { firstJob } from '../first_steps';
 import { withJob, withOlder } from '../job_list';
+import { targetColumn } from '../key_columns';
 import { addressOf } from '../links';
+import { afterOf, beforeOf } from '../model_history';
 import { type Page, type Window } from '../page';
+import { jobName, placeOf } from '../runs';
+import { loadDevices } from './devices';
 import { withParameters } from '../parameters';
 import { type Column, table } from '../table';
 import { badge, bar, button, choice, formerChoice, link, moment } from '../widgets';
 
 const pageSize = 100;
 const largestPage = 500;
+
+export const isOpen = (job: Job) => job.state === 'queued' || job.state === 'running';
 
 /** How much of its budget it has used; null where it has none. */
 export function progressOf(job: Job): number | null {
@@ -29,8 +36,11 @@ export function doingOf(job: Job): string {
   return job.state === 'running' ? job.activity : '';
 }
 
-export const jobColumns: Column<Job>[] = [
-  { name: 'Model', by: (job) => job.model, cell: (job) => link(addressOf.job(job.job), job.model || job.job) },
+const isTuning = (job: Job) => job.run === null && job.state === 'running';
+
+export const jobColumns = (jobs: Job[]): Column<Job>[] => [
+  { name: 'Job', by: jobName, cell: (job) => link(addressOf.job(job.job), jobName(job)) },
+  { name: 'Device', by: placeOf, cell: (job) => placeOf(job) },
   {
     name: 'State',
     by: (job) => job.state,
@@ -39,21 +49,27 @@ export const jobColumns: Column<Job>[] = [
   {
     name: 'Speed-up',
     number: true,
-    by: (job) => (job.latency_ms_before && job.latency_ms_after ? job.latency_ms_before / job.latency_ms_after : null),
-    cell: (job) => speedup(job.latency_ms_before, job.latency_ms_after),
+    by: (job) => (job.run === null && beforeOf(job) && afterOf(job) ? beforeOf(job)! / afterOf(job)! : null),
+    cell: (job) => (job.run === null ? speedup(beforeOf(job), afterOf(job)) : ''),
   },
   {
     name: 'Before',
     number: true,
-    by: (job) => job.latency_ms_before,
-    cell: (job) => milliseconds(job.latency_ms_before),
+    by: beforeOf,
+    cell: (job) => milliseconds(beforeOf(job)),
   },
-  { name: 'Now', number: true, by: (job) => job.latency_ms_after, cell: (job) => milliseconds(job.latency_ms_after) },
+  {
+    name: 'Latency',
+    number: true,
+    by: afterOf,
+    cell: (job) => milliseconds(afterOf(job)),
+  },
   {
     name: 'Trials',
     number: true,
-    by: (job) => job.trials,
+    by: (job) => (job.run === null ? job.trials : null),
     cell: (job) =>
+      job.run === null &&
       fragment(
         job.trials_limit ? `${count(job.trials)} of ${count(job.trials_limit)}` : count(job.trials),
         job.state === 'running' ? bar(progressOf(job), `How much of the budget of ${job.model} is used`) : null,
@@ -62,20 +78,16 @@ export const jobColumns: Column<Job>[] = [
   {
     name: 'Per second',
     number: true,
-    by: (job) => (job.state === 'running' ? job.trials_per_second : null),
-    cell: (job) => (job.state === 'running' ? number(job.trials_per_second, 2) : ''),
+    by: (job) => (isTuning(job) ? job.trials_per_second : null),
+    cell: (job) => (isTuning(job) ? number(job.trials_per_second, 2) : ''),
   },
   {
     name: 'Left',
     number: true,
     by: (job) => job.seconds_left,
-    cell: (job) => (job.state === 'running' ? duration(job.seconds_left) : ''),
+    cell: (job) => (isTuning(job) ? duration(job.seconds_left) : ''),
   },
-  {
-    name: 'Target',
-    by: (job) => job.target,
-    cell: (job) => h('span', { class: 'long', title: job.target }, job.target),
-  },
+  targetColumn(jobs, (job) => job.target),
   { name: 'By', by: (job) => job.submitted_by, cell: (job) => job.submitted_by },
   { name: 'Created', by: (job) => job.created, cell: (job) => moment(job.created) },
 ];
@@ -108,6 +120,7 @@ export function jobsPage(window: Window): Page {
   return {
     title: () => 'Jobs',
     async load() {
+      if (window.farm.devices.size === 0) await loadDevices(window);
       const chosen = choiceNow();
       const wanted = query();
       // As many as are shown by then: older ones may have been asked for, also meanwhile.
@@ -156,13 +169,14 @@ export function jobsPage(window: Window): Page {
         ),
         table({
           name: 'Jobs',
-          columns: jobColumns,
+          columns: jobColumns(jobs),
           rows: jobs,
           key: (job) => job.job,
           order: window.query('sort'),
           sort: (order) => window.setQuery({ sort: order }),
-          empty: 'There is no job. hone submit MODEL.onnx gives the farm one.',
+          empty: state === 'open' ? 'No job is open.' : 'There is no job yet.',
         }),
+        jobs.length === 0 ? firstJob(window.farm) : null,
         more ? button('Show older ones', () => void showOlder()) : null,
       ];
     },

@@ -6,10 +6,11 @@ import { h } from '../dom';
 import { bytes, count, dash, duration, instant, number, words } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
+import { firstDevice, firstJob } from '../first_steps';
 import { Plot } from '../plot';
 import { table } from '../table';
 import { badge, figures, link, section } from '../widgets';
-import { stateOf } from './devices';
+import { reasonOf, stateOf } from './devices';
 import { jobColumns } from './jobs';
 
 const total = (counts: Record<string, number>) => Object.values(counts).reduce((sum, value) => sum + value, 0);
@@ -31,7 +32,6 @@ export function overviewPage(window: Window): Page {
     },
     window.closed,
   );
-  const columns = jobColumns.filter((column) => !['By', 'Created'].includes(column.name));
   const rateAt = (i: number) => farm.rates[i];
 
   /** The geometric mean over the running jobs that know it. */
@@ -70,8 +70,7 @@ export function overviewPage(window: Window): Page {
 
   function devices() {
     const all = [...farm.devices.values()];
-    if (all.length === 0)
-      return h('p', { class: 'note' }, 'No device has come yet. hone-agent on a machine makes it one.');
+    if (all.length === 0) return firstDevice(farm);
     const states = new Map<string, number>();
     for (const device of all) {
       const state = stateOf(device);
@@ -99,7 +98,7 @@ export function overviewPage(window: Window): Page {
                   ' ',
                   badge(stateOf(device)),
                   ' ',
-                  device.reason,
+                  reasonOf(device),
                 ),
               ),
           ),
@@ -115,11 +114,12 @@ export function overviewPage(window: Window): Page {
     return [
       table({
         name: 'Running jobs',
-        columns,
+        columns: jobColumns(jobs).filter((column) => !['By', 'Created'].includes(column.name)),
         rows: jobs,
         key: (job) => job.job,
-        empty: 'No job is running. hone submit MODEL.onnx gives the farm one.',
+        empty: 'No job is running.',
       }),
+      jobs.length === 0 ? firstJob(farm) : null,
       jobs.length < all
         ? h(
             'p',
@@ -152,7 +152,7 @@ export function overviewPage(window: Window): Page {
       return [
         h('h1', {}, 'Overview'),
         tried(overview),
-        section('Tuning now', running(overview)),
+        section('Running now', running(overview)),
         section(
           'Trials per second',
           farm.rates.length < 2

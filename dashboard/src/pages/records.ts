@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records: search among them, the winners of every key, and export.
 import { ApiError, ask, askLines } from '../api';
+import { titleOf } from '../candidate_view';
 import type { Best, BestPage, RecordRow, Records, RecordStats } from '../api_types';
 import { h } from '../dom';
 import { count, milliseconds, number, short, speedup, words } from '../format';
+import { firstJob } from '../first_steps';
+import { deviceColumn, targetColumn } from '../key_columns';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
 import { withParameters } from '../parameters';
 import { type Column, table } from '../table';
-import { button, figures, link, moment } from '../widgets';
+import { button, figures, link, moment, save } from '../widgets';
 
 const pageSize = 100;
 const mostExported = 20; // pages: each ends at 10,000 lines or 4 MiB
 const exportWaits = [1000, 2000, 4000]; // before a page that was refused for the moment is asked for again
-const filters = ['operator', 'workload', 'target', 'device', 'compiler', 'kind', 'confirmed'] as const;
+const filters = ['operator', 'workload', 'model', 'target', 'device', 'compiler', 'kind', 'confirmed'] as const;
 type Filter = Record<(typeof filters)[number], string>;
 
 const kinds = [
@@ -31,34 +34,42 @@ const kinds = [
   'impossible_time',
 ];
 
-const long = (text: string) => h('span', { class: 'long', title: text }, text);
-
-const rowColumns: Column<RecordRow>[] = [
+const rowColumns = (rows: RecordRow[]): Column<RecordRow>[] => [
   { name: 'Candidate', number: true, by: (r) => r.row, cell: (r) => link(addressOf.candidate(r.row), String(r.row)) },
   {
-    name: 'Operator',
-    by: (r) => r.workload.operator,
-    cell: (r) => link(addressOf.workload(r.workload.digest), r.workload.operator || short(r.workload.digest)),
+    name: 'Workload',
+    by: (r) => titleOf(r),
+    cell: (r) => link(addressOf.workload(r.workload.digest), titleOf(r)),
   },
+  deviceColumn(
+    rows,
+    (r) => r.device,
+    (r) => r.measured_by,
+  ),
   { name: 'Outcome', by: (r) => r.failure?.kind ?? 'timed', cell: (r) => words(r.failure?.kind ?? 'timed') },
   { name: 'Time', number: true, by: (r) => r.median_ms, cell: (r) => milliseconds(r.median_ms) },
   { name: 'What it is', cell: (r) => [r.is_default ? 'default ' : '', r.timing?.confirmed ? 'final comparison' : ''] },
   { name: 'Measured', by: (r) => r.measured_at_ms, cell: (r) => moment(r.measured_at_ms) },
-  { name: 'By', by: (r) => r.measured_by, cell: (r) => r.measured_by },
-  { name: 'Target', by: (r) => r.target, cell: (r) => long(r.target) },
-  { name: 'Device', by: (r) => r.device, cell: (r) => long(r.device) },
+  targetColumn(rows, (r) => r.target),
 ];
 
-const bestColumns: Column<Best>[] = [
+const bestColumns = (best: Best[]): Column<Best>[] => [
   {
-    name: 'Operator',
-    by: (b) => b.operator,
-    cell: (b) =>
+    name: 'Workload',
+    by: (b) => b.title,
+    cell: (b) => [
       link(
         addressOf.workload(b.workload, { target: b.target, device: b.device, compiler: b.compiler }),
-        b.operator || short(b.workload),
+        b.title || short(b.workload),
       ),
+      b.nodes ? h('span', { class: 'note block', title: b.nodes }, short(b.nodes, 60)) : null,
+    ],
   },
+  deviceColumn(
+    best,
+    (b) => b.device,
+    (b) => b.measured_by,
+  ),
   { name: 'Winner', number: true, by: (b) => b.row, cell: (b) => link(addressOf.candidate(b.row), String(b.row)) },
   { name: 'Time', number: true, by: (b) => b.median_ms, cell: (b) => milliseconds(b.median_ms) },
   { name: 'Default', number: true, by: (b) => b.default_ms, cell: (b) => milliseconds(b.default_ms) },
@@ -71,8 +82,7 @@ const bestColumns: Column<Best>[] = [
   { name: 'GFLOP/s', number: true, by: (b) => b.gflops, cell: (b) => number(b.gflops) },
   { name: 'Decided by', by: (b) => (b.confirmed ? 0 : 1), cell: (b) => (b.confirmed ? 'final comparison' : 'races') },
   { name: 'Records', number: true, by: (b) => b.records, cell: (b) => count(b.records) },
-  { name: 'Target', by: (b) => b.target, cell: (b) => long(b.target) },
-  { name: 'Device', by: (b) => b.device, cell: (b) => long(b.device) },
+  targetColumn(best, (b) => b.target),
 ];
 
 export function recordsPage(window: Window): Page {
@@ -102,7 +112,7 @@ export function recordsPage(window: Window): Page {
   }
   async function loadBest(after?: string) {
     const question = questionNow();
-    const { kind: _kind, confirmed: _confirmed, ...key } = filter();
+    const { kind: _kind, confirmed: _confirmed, model: _model, ...key } = filter(); // winners are of all models
     const page = await ask<BestPage>(withParameters('records/best', { ...key, limit: pageSize, after }), window.closed);
     if (question !== questionNow() || (after !== undefined && after !== next)) return;
     best = after === undefined ? page.best : [...best, ...page.best];
@@ -160,10 +170,7 @@ export function recordsPage(window: Window): Page {
     }
     if (after !== null)
       exporting = 'There are more than a browser should hold; hone records export --tracker has them all.';
-    const anchor = h('a', { download: 'records.jsonl' });
-    anchor.href = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' }));
-    anchor.click();
-    URL.revokeObjectURL(anchor.href);
+    save(new Blob(parts, { type: 'application/x-ndjson' }), 'records.jsonl');
   }
 
   function form() {
@@ -180,6 +187,7 @@ export function recordsPage(window: Window): Page {
       { onsubmit: search, class: 'actions', role: 'search', 'aria-label': 'Records' },
       field('operator', 'Operator', 'a part of it'),
       field('workload', 'Workload', 'beginning of its digest'),
+      field('model', 'Model', 'its file, as net.onnx'),
       field('target', 'Target', 'the whole text'),
       field('device', 'Device', 'the whole fingerprint'),
       field('compiler', 'Compiler', 'its version'),
@@ -254,7 +262,7 @@ export function recordsPage(window: Window): Page {
         showsBest()
           ? table({
               name: 'Winners',
-              columns: bestColumns,
+              columns: bestColumns(best),
               rows: best,
               key: (b) => String(b.row),
               order: order(),
@@ -263,13 +271,14 @@ export function recordsPage(window: Window): Page {
             })
           : table({
               name: 'Records',
-              columns: rowColumns,
+              columns: rowColumns(rows),
               rows,
               key: (r) => String(r.row),
               order: order(),
               sort,
               empty: 'There are no such records.',
             }),
+        stats?.records === 0 ? firstJob(window.farm) : null,
         showsBest() && next !== null ? button('Show more', () => void again(() => loadBest(next!))) : null,
         !showsBest() && more ? button('Show more', () => void again(() => loadRows(rows[rows.length - 1]?.row))) : null,
       ];

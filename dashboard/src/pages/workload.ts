@@ -17,6 +17,7 @@ import type {
 import { bestSoFar } from '../best';
 import { h } from '../dom';
 import { count, instant, milliseconds, number, percent, short, speedup, words } from '../format';
+import { deviceColumn, targetColumn } from '../key_columns';
 import { addressOf } from '../links';
 import { colourOfOutcome } from '../outcomes';
 import { type Page, sparingly, type Window } from '../page';
@@ -24,6 +25,7 @@ import { withParameters } from '../parameters';
 import { Plot, type PlotData, type Series } from '../plot';
 import { predictionPlot } from '../prediction_plot';
 import { earlierBest, figuresOf, type SearchFigures, type Trials } from '../search_figures';
+import { shortDevices, shortTargets } from '../short_names';
 import { type Column, table } from '../table';
 import { bar, choice, code, facts, figures, formerChoice, link, moment, section } from '../widgets';
 
@@ -216,13 +218,15 @@ export function workloadPage(window: Window): Page {
     const kinds = [...new Set(shown.map((point) => point.kind))].sort(
       (a, b) => Number(b === 'timed') - Number(a === 'timed') || a.localeCompare(b),
     );
-    const dots = kinds.map((kind): Series => ({
-      name: kind === 'timed' ? 'a trial' : words(kind),
-      colour: colourOfOutcome(kind),
-      kind: 'dots',
-      atTop: kind !== 'timed',
-      y: shown.map((point) => (point.kind !== kind ? null : kind === 'timed' ? point.median_ms : 1)),
-    }));
+    const dots = kinds.map(
+      (kind): Series => ({
+        name: kind === 'timed' ? 'a trial' : words(kind),
+        colour: colourOfOutcome(kind),
+        kind: 'dots',
+        atTop: kind !== 'timed',
+        y: shown.map((point) => (point.kind !== kind ? null : kind === 'timed' ? point.median_ms : 1)),
+      }),
+    );
     const level = (name: string, colour: string, ms: number | null): Series[] =>
       ms === null ? [] : [{ name, colour, kind: 'line', dashed: true, y: shown.map(() => ms) }];
     const best: Series = {
@@ -314,7 +318,12 @@ export function workloadPage(window: Window): Page {
     ];
   }
 
-  const winnerColumns: Column<Best>[] = [
+  const winnerColumns = (winners: Best[]): Column<Best>[] => [
+    deviceColumn(
+      winners,
+      (b) => b.device,
+      (b) => b.measured_by,
+    ),
     { name: 'Winner', number: true, cell: (b) => link(addressOf.candidate(b.row), String(b.row)) },
     { name: 'Time', number: true, cell: (b) => milliseconds(b.median_ms) },
     { name: 'Default', number: true, cell: (b) => milliseconds(b.default_ms) },
@@ -323,8 +332,7 @@ export function workloadPage(window: Window): Page {
     { name: 'Sizes', cell: (b) => b.sizes || 'fixed' },
     { name: 'Decided by', cell: (b) => (b.confirmed ? 'final comparison' : 'races') },
     { name: 'Records', number: true, cell: (b) => count(b.records) },
-    { name: 'Target', cell: (b) => h('span', { class: 'long', title: b.target }, b.target) },
-    { name: 'Device', cell: (b) => h('span', { class: 'long', title: b.device }, b.device) },
+    targetColumn(winners, (b) => b.target),
   ];
 
   const decisionColumns: Column<Importance['decisions'][number]>[] = [
@@ -367,9 +375,12 @@ export function workloadPage(window: Window): Page {
       ['', 'all targets and devices'],
       ...(target ? [['target', `target ${target}`] as [string, string]] : []),
     ];
+    const targets = shortTargets([...trials.winners.map((best) => best.target), target]);
+    const devices = shortDevices([...trials.winners.map((best) => best.device), device]);
     for (const [key, best] of keys)
-      options.push([key, `${best.target} on ${short(best.device, 60)}, ${best.compiler}`]);
-    if (!options.some(([key]) => key === now)) options.push([now, `target ${target} on ${short(device, 60)}`]);
+      options.push([key, `${targets.get(best.target)} on ${devices.get(best.device)}, ${best.compiler}`]);
+    if (!options.some(([key]) => key === now))
+      options.push([now, `target ${targets.get(target)} on ${devices.get(device)}`]);
     return choice('Measured with', options, now, (key) => {
       const [wantedTarget, wantedDevice, wantedCompiler]: [string, string, string] =
         key === 'target' ? [target, '', ''] : key ? JSON.parse(key) : ['', '', ''];
@@ -379,8 +390,11 @@ export function workloadPage(window: Window): Page {
     });
   }
 
+  /** What the job that it is seen from calls it, or else its operator. */
+  const name = () => ofJob?.workload.title || workload.operator || short(digest);
+
   return {
-    title: () => workload.operator || short(digest),
+    title: name,
     async load() {
       const job = loadJob();
       let measured = true;
@@ -405,7 +419,7 @@ export function workloadPage(window: Window): Page {
       const { bestMs, defaultMs, rooflineMs } = known;
       const job = window.query('job');
       return [
-        h('h1', {}, workload.operator || short(digest)),
+        h('h1', {}, name()),
         job ? h('p', {}, link(addressOf.job(job), 'Its job')) : null,
         figures(
           ['Best so far', milliseconds(bestMs)],
@@ -445,7 +459,7 @@ export function workloadPage(window: Window): Page {
           'Winners',
           table({
             name: 'Winners',
-            columns: winnerColumns,
+            columns: winnerColumns(trials.winners),
             rows: trials.winners,
             key: (b) => String(b.row),
             empty: 'Nothing has won yet.',

@@ -25,6 +25,7 @@
 #include "base/median.h"
 #include "base/roofline.h"
 #include "base/thread_pool.h"
+#include "device_agent/devices/cpu/power.h"
 #include "device_agent/devices/cpu/reference_loop.h"
 
 namespace hone::agent {
@@ -190,6 +191,8 @@ DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root)
 
 Sensors ReadHostSensors(const std::string& root) {
   Sensors sensors;
+  sensors.watts = ReadBoardWatts(root);
+  sensors.joules = ReadPackageJoules(root);
   for (int zone = 0; zone < 64; ++zone) {
     const std::string line = FirstLine(fmt::format("{}sys/class/thermal/thermal_zone{}/temp", root, zone));
     if (line.empty()) break;
@@ -226,9 +229,7 @@ SelfTestResult TestHost(int threads) {
   // The spread of the middle half, so that a single preemption does not count.
   test.noise = (seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median;
   ThreadPool pool(threads);
-  const Roofline roofline = MeasureRoofline(pool);
-  test.peak_gflops = roofline.flops_per_second * 1e-9;
-  test.bandwidth_gbps = roofline.levels.back().bytes_per_second * 1e-9;
+  test.roofline = MeasureRoofline(pool);
   const Sensors sensors = ReadHostSensors();
   if (sensors.temperature_c) test.temperature_c = *sensors.temperature_c;
   test.passed = true;

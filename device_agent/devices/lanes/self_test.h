@@ -69,11 +69,11 @@ absl::Status TestLanes(const typename Driver::Device& device, const std::string&
                        std::chrono::milliseconds part_max = kTestPartMax) {
   const auto deadline = [&] { return std::chrono::steady_clock::now() + part_max; };
   HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, deadline(), test));
-  drivers::LaneRoofline roofline;
-  const drivers::Error measured = drivers::MeasureRoofline<Driver>(device, folder, &roofline, deadline());
+  drivers::LaneRoofline lanes;
+  const drivers::Error measured = drivers::MeasureRoofline<Driver>(device, folder, &lanes, deadline());
   if (!measured.ok()) return CanBeHealthy(measured.kind) ? absl::OkStatus() : ToStatus(measured);
-  test.peak_gflops = roofline.flops_per_second * 1e-9;
-  test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
+  test.roofline = RooflineWithCache(lanes.flops_per_second, lanes.cache_bytes, lanes.cache_bytes_per_second,
+                                    lanes.memory_bytes_per_second);
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "cli/job_text.h"
 #include "cli/output.h"
 #include "cli/quantity_text.h"
+#include "tracker/job_json.h"
 
 namespace hone::cli {
 namespace {
@@ -27,6 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
@@ -63,6 +65,8 @@ v1::WatchJobResponse Running(std::string id = "j1") {
   return heard;
 }
 
+using tracker::TimeLeft;
+
 TEST(TimeLeftTest, IsTheSmallestLimit) {
   v1::Job job = Running().job();
   EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
@@ -84,6 +88,17 @@ TEST(TimeLeftTest, TrialLimitNeedsAMeasuredRate) {
   EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
 }
 
+TEST(TimeLeftTest, TheClockOfAJobWithoutADeviceStandsStill) {
+  v1::Job job = Running().job();
+  job.mutable_spec()->mutable_time_budget()->set_seconds(85);
+  job.set_waiting_for("a device for room=lab");
+  EXPECT_EQ(TimeLeft(job, kNow), absl::Seconds(60)) << "it still measures";
+  job.mutable_progress()->set_trials_per_second(0);
+  EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
+  job.mutable_spec()->mutable_until()->set_seconds(absl::ToUnixSeconds(kNow) + 3600);
+  EXPECT_EQ(TimeLeft(job, kNow), absl::Hours(1)) << "that instant comes";
+}
+
 TEST(PictureTest, ShowsJobAndWorkloadsByShareOfTime) {
   v1::WatchJobResponse heard = Running();
   heard.mutable_job()->mutable_progress()->set_latency_before_seconds(0.012);
@@ -91,7 +106,8 @@ TEST(PictureTest, ShowsJobAndWorkloadsByShareOfTime) {
   const std::vector<std::string> lines = Picture({heard}, {.columns = 100, .rows = 24}, kNow);
   ASSERT_THAT(lines, SizeIs(7));
   EXPECT_EQ(lines[0], "j1  net.onnx for arm64 -mcpu=cortex-a72: running, 0:25");
-  EXPECT_EQ(lines[1], "  best 3.00 ms, untuned 12.0 ms, 4.00x; 100 trials, 4.0/s, 10% failed (10 crashed)");
+  EXPECT_EQ(lines[1],
+            "  provisional: best 3.00 ms, untuned 12.0 ms, 4.00x; 100 trials, 4.0/s, 10% failed (10 crashed)");
   EXPECT_EQ(lines[2], "  measuring conv2d");
   EXPECT_THAT(lines[3], EndsWith("workload"));
   EXPECT_THAT(lines[4], AllOf(HasSubstr("80.0%"), HasSubstr("x4"), HasSubstr("4.00x"), HasSubstr("2.00 ms      500 us"),
@@ -312,7 +328,65 @@ TEST(JobsToTextTest, SmallKernelsHaveATime) {
   v1::Job job = Running().job();
   job.mutable_progress()->set_latency_before_seconds(8e-7);
   job.mutable_progress()->set_latency_after_seconds(2e-7);
-  EXPECT_THAT(JobsToText({job}), HasSubstr("kernels together: 800 ns untuned, 200 ns tuned (4.00x)\n"));
+  EXPECT_THAT(JobsToText({job}),
+              HasSubstr("kernels together: 800 ns untuned, 200 ns tuned (4.00x; a sum, not measured as a whole)\n"));
+}
+
+v1::Job Measured(double kernels_ratio) {
+  v1::Job job = Running().job();
+  job.set_state(v1::JOB_STATE_SUCCEEDED);
+  job.mutable_progress()->set_latency_before_seconds(0.02);
+  job.mutable_progress()->set_latency_after_seconds(0.01);
+  v1::ModelConfirmation& whole = *job.mutable_progress()->mutable_confirmation();
+  whole.set_device("rpi4/cpu");
+  whole.set_before_seconds(0.0121);
+  whole.set_after_seconds(0.009);
+  whole.set_ratio(1.34);
+  whole.set_ratio_low(1.32);
+  whole.set_ratio_high(1.36);
+  whole.set_kernels_ratio(kernels_ratio);
+  return job;
+}
+
+TEST(JobsToTextTest, TheModelsGainIsMeasuredWithItsSpread) {
+  const std::string text = JobsToText({Measured(1.37)});
+  EXPECT_THAT(text, HasSubstr("\n1.34x (1.32 to 1.36) measured on rpi4/cpu: 12.1 ms -> 9.00 ms\n"
+                              "kernels together: 20.0 ms untuned, 10.0 ms tuned (2.00x)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("disagrees")));
+  EXPECT_THAT(JobsTable({Measured(1.37)}), HasSubstr("cortex-a72, 1.34x (1.32 to 1.36) measured on rpi4/cpu"));
+  v1::WatchJobResponse heard;
+  *heard.mutable_job() = Measured(1.37);
+  EXPECT_THAT(Line(heard, kNow), StartsWith("1.34x (1.32 to 1.36) measured on rpi4/cpu: 12.1 ms -> 9.00 ms; "));
+}
+
+TEST(JobsToTextTest, ASumThatDisagreesIsTold) {
+  EXPECT_THAT(JobsToText({Measured(1.97)}),
+              HasSubstr("the sum of the kernels disagrees with the whole model by 47%: 1.97x is what the kernels "
+                        "gained alone, 1.34x is what the model gained\n"));
+  EXPECT_THAT(JobsToText({Measured(1.26)}), HasSubstr("disagrees with the whole model by 6%"));
+  v1::Job unsure = Measured(1.5);
+  unsure.mutable_progress()->mutable_confirmation()->set_ratio_high(1.6);
+  EXPECT_THAT(JobsToText({unsure}), Not(HasSubstr("disagrees"))) << "it is inside the interval";
+  EXPECT_THAT(JobsToText({Measured(0)}), Not(HasSubstr("disagrees"))) << "the sums are for other sizes";
+}
+
+TEST(JobsToTextTest, AModelThatWasNotMeasuredSaysWhy) {
+  v1::Job job = Measured(1.3);
+  job.mutable_progress()->mutable_confirmation()->Clear();
+  job.mutable_progress()->mutable_confirmation()->set_problem("the compiler was killed by signal 9 (Killed)");
+  EXPECT_THAT(JobsToText({job}),
+              AllOf(HasSubstr("the whole model was not measured: the compiler was killed by signal 9 (Killed)\n"),
+                    HasSubstr("(2.00x; a sum, not measured as a whole)")));
+  job.mutable_progress()->clear_confirmation();
+  EXPECT_THAT(JobsToText({job}), Not(HasSubstr("was not measured")));
+}
+
+TEST(TimeLeftTest, TheRunOfTheModelIsLimitedByUntilAlone) {
+  v1::Job job = Running().job();
+  job.mutable_spec()->mutable_time_budget()->set_seconds(100);
+  EXPECT_TRUE(TimeLeft(job, kNow).has_value());
+  job.mutable_progress()->set_search_ended(true);
+  EXPECT_FALSE(TimeLeft(job, kNow).has_value());
 }
 
 // The advice does not promise that a larger budget helps: all workloads may have been searched completely.

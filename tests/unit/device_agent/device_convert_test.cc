@@ -48,7 +48,7 @@ TEST(DeviceConvert, EveryFieldOfAFingerprintIsWritten) {
 }
 
 TEST(DeviceConvert, EveryFieldOfASelfTestIsWritten) {
-  SelfTestResult test = {true, "fine", 0.1, 0.2, 40.0, 100, 20};
+  SelfTestResult test = {true, "fine", 0.1, 0.2, 40.0, {1e11, {{UINT64_MAX, 2e10}}}};
   const v1::SelfTest message = ToProto(test);
   EXPECT_THAT(Unset(message), testing::ElementsAre("pending")) << "of a test that was not made";
   EXPECT_EQ(message.noise(), 0.2);

@@ -136,6 +136,29 @@ TEST_F(FakeRoot, SilentBoardHasEmptyFields) {
   EXPECT_FALSE(ReadHostSensors(root_).temperature_c.has_value());
 }
 
+TEST_F(FakeRoot, APowerSensorOfTheBoardIsRead) {
+  EXPECT_FALSE(ReadHostSensors(root_).watts.has_value());
+  EXPECT_FALSE(ReadHostSensors(root_).joules.has_value());
+  // A battery's power says nothing of a machine that is charged, and the first channel is not the supply.
+  Put("sys/class/hwmon/hwmon0/name", "BAT0\n");
+  Put("sys/class/hwmon/hwmon0/power1_input", "90000000\n");
+  Put("sys/class/hwmon/hwmon1/name", "ina3221\n");
+  Put("sys/class/hwmon/hwmon1/in1_label", "VDD_CPU_GPU_CV\n");
+  Put("sys/class/hwmon/hwmon1/in1_input", "5000\n");
+  Put("sys/class/hwmon/hwmon1/curr1_input", "400\n");
+  Put("sys/class/hwmon/hwmon1/in2_label", "VDD_IN\n");
+  Put("sys/class/hwmon/hwmon1/in2_input", "5000\n");
+  Put("sys/class/hwmon/hwmon1/curr2_input", "1500\n");
+  EXPECT_DOUBLE_EQ(*ReadHostSensors(root_).watts, 7.5);
+  Put("sys/class/powercap/intel-rapl:0/name", "package-0\n");
+  Put("sys/class/powercap/intel-rapl:0/energy_uj", "3000000\n");
+  Put("sys/class/powercap/intel-rapl:1/name", "package-1\n");
+  Put("sys/class/powercap/intel-rapl:1/energy_uj", "1000000\n");
+  Put("sys/class/powercap/intel-rapl:2/name", "psys\n");
+  Put("sys/class/powercap/intel-rapl:2/energy_uj", "9000000\n");
+  EXPECT_DOUBLE_EQ(*ReadHostSensors(root_).joules, 4);
+}
+
 TEST_F(FakeRoot, MemoryIsLimitedByControlGroups) {
   const std::string groups = "sys/fs/cgroup/";
   const int64_t installed = HostMemory(root_);
@@ -173,8 +196,8 @@ TEST(Host, SelfTestOfThisMachinePasses) {
   const SelfTestResult test = TestHost(1);
   EXPECT_TRUE(test.passed) << test.reason;
   EXPECT_GT(test.reference_seconds, 0);
-  EXPECT_GT(test.peak_gflops, 0);
-  EXPECT_GT(test.bandwidth_gbps, 0);
+  EXPECT_GT(test.roofline.flops_per_second, 0);
+  EXPECT_GT(test.roofline.levels.back().bytes_per_second, 0);
 }
 
 }  // namespace

@@ -116,21 +116,23 @@ TEST(Chunks, ADescriptionEndsAtAStop) {
 }
 
 TEST(ChunkList, AnyChangeIsFoundOut) {
-  const ChunkList list{DescribeBytes(RandomBytes(5, 9 * kMiB)).chunks, "spiffe://farm/client/ann"};
+  const ChunkList list{DescribeBytes(RandomBytes(5, 9 * kMiB)).chunks,
+                       {"spiffe://farm/client/ann", {"spiffe://farm/client/ann", "spiffe://farm/client/bob"}}};
   const std::string text = ToText(list);
   const auto parsed = ParseChunkList(text);
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(parsed->chunks, list.chunks);
-  EXPECT_EQ(parsed->owner, list.owner);
+  EXPECT_EQ(parsed->of.owner, list.of.owner);
+  EXPECT_EQ(parsed->of.holders, list.of.holders);
   for (size_t at = 0; at < text.size(); at += 7) {
     std::string changed = text;
     changed[at] = changed[at] == '0' ? '1' : '0';
     EXPECT_FALSE(ParseChunkList(changed).has_value()) << at;
     EXPECT_FALSE(ParseChunkList(text.substr(0, at)).has_value()) << at;
   }
-  const auto lines = ParseChunkList(ToText({{}, "a\nb\n"}));
+  const auto lines = ParseChunkList(ToText({{}, {"a\nb\n", {}}}));
   ASSERT_TRUE(lines.has_value());
-  EXPECT_EQ(lines->owner, "a?b?");
+  EXPECT_EQ(lines->of.owner, "a?b?");
 }
 
 }  // namespace

@@ -350,6 +350,54 @@ TEST_F(FileStoreTest, OneOwnerCannotFillTheStore) {
   ASSERT_TRUE(Store(*store_, RandomBytes(5, 9 * kMiB), "ann").ok());
 }
 
+TEST_F(FileStoreTest, WhoOnlyKnowsTheDigestOfAFileDoesNotHoldIt) {
+  Open();
+  const std::string small = RandomBytes(1, 300 << 10), large = RandomBytes(2, 9 * kMiB);
+  const FileDescription one = DescribeBytes(small), several = DescribeBytes(large);
+  ASSERT_EQ(one.chunks.size(), 1u);
+  ASSERT_TRUE(Store(*store_, small).ok());
+  ASSERT_TRUE(Store(*store_, large).ok());
+  // Its digest is that of its only chunk.
+  EXPECT_THAT(store_->Offer(one, "eve", "eve")->missing, ElementsAre(0));
+  EXPECT_FALSE(store_->Put(one.digest, 0, RandomBytes(3, 300 << 10), "eve")->completed);
+  EXPECT_FALSE(store_->Holds(one.digest, "eve"));
+  // A file that begins with it, for which the store would have to reveal the chunk.
+  FileDescription longer{std::string(64, 'a'), {one.chunks[0], {Sha256Of("end"), 3}}};
+  EXPECT_THAT(store_->Offer(longer, "eve", "eve")->missing, ElementsAre(0, 1));
+  // Somebody who has it shows the chunk once.
+  EXPECT_THAT(store_->Offer(one, "ann", "ann")->missing, ElementsAre(0));
+  ASSERT_TRUE(store_->Put(one.digest, 0, small, "ann").ok());
+  EXPECT_TRUE(store_->Holds(one.digest, "ann"));
+  EXPECT_THAT(store_->Offer(one, "ann", "ann")->missing, IsEmpty());
+  // The digests of several chunks are known only to those who have the file, however it was cut.
+  FileDescription wrong{several.digest, {{Sha256Of("a"), kMiB}, {Sha256Of("b"), several.bytes() - kMiB}}};
+  EXPECT_FALSE(store_->Offer(wrong, "eve", "eve").ok());
+  EXPECT_FALSE(store_->Holds(several.digest, "eve"));
+  FileDescription recut{several.digest, {}};
+  for (size_t at = 0; at < large.size(); at += kMiB) recut.chunks.push_back({Sha256Of(large.substr(at, kMiB)), kMiB});
+  EXPECT_THAT(store_->Offer(recut, "bob", "bob")->missing, IsEmpty());
+  EXPECT_THAT(store_->Offer(several, "ann", "ann")->missing, IsEmpty());
+  Open();  // holders are on the disk
+  for (const char* holder : {"ann", "bob"}) EXPECT_TRUE(store_->Holds(several.digest, holder)) << holder;
+  EXPECT_TRUE(store_->Holds(one.digest, "ann"));
+  EXPECT_FALSE(store_->Holds(several.digest, "eve"));
+}
+
+TEST_F(FileStoreTest, AHoldKeepsFilesThatDoNotFit) {
+  Open({.quota = 0, .refuse_beyond_quota = false, .keep = absl::ZeroDuration()});
+  const std::string first = RandomBytes(1, 3 * kMiB), second = RandomBytes(2, 3 * kMiB);
+  {
+    const FileStore::Hold hold(*store_, {Sha256Hex(first)}), again(*store_, {Sha256Hex(first)});
+    ASSERT_TRUE(Store(*store_, first).ok());
+    ASSERT_TRUE(Store(*store_, second).ok());
+    store_->DeleteBeyondQuota();
+    EXPECT_EQ(Stored(Sha256Hex(first)), first) << "another device is about to open it";
+    EXPECT_EQ(Stored(Sha256Hex(second)), "");
+  }
+  store_->DeleteBeyondQuota();
+  EXPECT_THAT(Names(), ElementsAre("lock"));
+}
+
 TEST_F(FileStoreTest, ACacheTakesWhatIsNeededAndKeepsItsQuota) {
   std::set<std::string> in_use;
   Open(

@@ -46,7 +46,7 @@ class TransferTest : public testing::Test {
   // Starts the tracker's side, with what was stored before.
   void Start(int64_t quota) {
     files_ = tracker::OpenFiles(folder_ / "tracker", quota, nullptr).value();
-    Serve(tracker::MakeFileService(files_.get(), tracker::Callers(nullptr)));
+    Serve(tracker::MakeFileService(files_.get(), nullptr, tracker::Callers(nullptr)));
   }
   void Serve(std::unique_ptr<grpc::Service> service) {
     service_ = std::move(service);

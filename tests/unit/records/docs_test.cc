@@ -40,13 +40,17 @@ class DocsTest : public testing::Test {
   DocsTest() {
     Key elsewhere = SampleKey();
     elsewhere.device_fingerprint = "board";
+    Record of_net = SampleTiming(4, "c", 3e-3, elsewhere);
+    of_net.model = "net.onnx";
+    of_net.job_id = "j1";
+    of_net.title = "conv2d 8x8x4";
+    of_net.nodes = "conv1, relu1";
     const auto store = storage::OpenRecords(folder_ / "records.db", OpenMode::kReadWrite);
     HONE_CHECK(store.ok());
     HONE_CHECK((*store)
                    ->Append(std::vector<Record>{OfDefault(Confirmed(SampleTiming(1, "a", 4e-3))),
                                                 Confirmed(SampleTiming(2, "b", 1e-3)), SampleTiming(3, "c", 2e-3),
-                                                SampleTiming(4, "c", 3e-3, elsewhere),
-                                                SampleFailure(5, "e", FailureKind::kCrashed, elsewhere)})
+                                                of_net, SampleFailure(5, "e", FailureKind::kCrashed, elsewhere)})
                    .ok());
     HONE_CHECK(sqlite3_open_v2((folder_ / "records.db").c_str(), &handle_, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK);
   }
@@ -75,12 +79,14 @@ class DocsTest : public testing::Test {
 
 TEST_F(DocsTest, EveryExampleRunsAndFindsWhatItSays) {
   const std::vector<std::string> examples = SqlExamples(TextOfPage());
-  ASSERT_EQ(examples.size(), 5u);
-  EXPECT_THAT(Run(examples[0]), testing::ElementsAre("conv2d|a|1.0", "conv2d|b|4.0"));
-  EXPECT_THAT(Run(examples[1]), testing::ElementsAre("board|crashed|1"));
-  EXPECT_THAT(Run(examples[2]), testing::UnorderedElementsAre("board|3.0", SampleKey().device_fingerprint + "|3.0"));
-  EXPECT_THAT(Run(examples[3]), testing::ElementsAre("1|4.0|4.0", "2|1.0|1.0", "3|2.0|1.0", "4|3.0|1.0"));
-  EXPECT_THAT(Run(examples[4]), testing::ElementsAre("conv2d|board|3.0|" + SampleKey().device_fingerprint + "|2.0"));
+  ASSERT_EQ(examples.size(), 7u);
+  EXPECT_THAT(Run(examples[0]), testing::ElementsAre("j1|board|1700000000|1|1"));
+  EXPECT_THAT(Run(examples[1]), testing::ElementsAre("conv1, relu1|conv2d 8x8x4|board|3.0"));
+  EXPECT_THAT(Run(examples[2]), testing::ElementsAre("conv2d|a|1.0", "conv2d|b|4.0"));
+  EXPECT_THAT(Run(examples[3]), testing::ElementsAre("board|crashed|1"));
+  EXPECT_THAT(Run(examples[4]), testing::UnorderedElementsAre("board|3.0", SampleKey().device_fingerprint + "|3.0"));
+  EXPECT_THAT(Run(examples[5]), testing::ElementsAre("1|4.0|4.0", "2|1.0|1.0", "3|2.0|1.0", "4|3.0|1.0"));
+  EXPECT_THAT(Run(examples[6]), testing::ElementsAre("conv2d|board|3.0|" + SampleKey().device_fingerprint + "|2.0"));
 }
 
 TEST_F(DocsTest, ThePageNamesEveryColumnAndFailureKind) {

@@ -252,8 +252,8 @@ TEST_F(RecordsCommandTest, TablesHaveTheNamesOfTheirColumns) {
   ASSERT_EQ(Run({"best", "--csv"}), kSuccess);
   const std::string best = out_;
   ASSERT_EQ(Run({"best", "--csv", "--workload", "other"}), kSuccess);
-  EXPECT_THAT(out_,
-              AllOf(testing::StartsWith("workload,operator,target,"), testing::EndsWith(",measurement,sizes\r\n")));
+  EXPECT_THAT(out_, AllOf(testing::StartsWith("workload,operator,target,"),
+                          testing::EndsWith(",measurement,sizes,title,model,nodes\r\n")));
   EXPECT_THAT(best, testing::StartsWith(out_)) << "the same names without a row";
 }
 

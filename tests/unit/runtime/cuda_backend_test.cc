@@ -103,6 +103,19 @@ TEST_F(CudaBackendTest, RunsAsOneGraphAgainAndAgain) {
   EXPECT_EQ(Call("hone_fake_cuda_launches") - launches, Graphs(1) == 1 ? 0 : 3 * 3) << "by themselves";
 }
 
+// Runs without a graph, which has no place for a watch, and leaves the graph as it is.
+TEST_F(CudaBackendTest, AWatchedRunShowsCopiesOfValues) {
+  package::PackageProgram program = TinyCudaProgram();
+  NameValues(program);
+  const LoadedModel model(Write(program));
+  ExpectItRuns(model);
+  const int made = Call("hone_fake_cuda_graphs_made"), launched = Call("hone_fake_cuda_graphs_launched");
+  ExpectNamedValues(ValuesOfRun(model));
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_launched"), launched);
+  ExpectItRuns(model);
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_made"), made);
+}
+
 // The first run at new sizes launches kernels by themselves, the second one records a graph, and further ones launch
 // it.
 TEST_F(CudaBackendTest, RecordsAGraphWhenSizesComeASecondTime) {

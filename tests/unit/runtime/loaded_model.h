@@ -63,6 +63,41 @@ inline std::vector<float> OutputOf(HoneModel* model, size_t index) {
   return Floats(view);
 }
 
+// What hone_run_watched shows of a run.
+struct WatchedValue {
+  std::string name;
+  size_t call;
+  std::vector<float> elements;
+  std::vector<uint32_t> axes;
+};
+inline std::vector<WatchedValue> ValuesOfRun(HoneModel* model) {
+  std::vector<WatchedValue> values;
+  const HoneWatch watch = [](void* context, const HoneValue* value) {
+    static_cast<std::vector<WatchedValue>*>(context)->push_back(
+        {value->name, value->call, Floats(value->tensor), {value->axes, value->axes + value->axis_count}});
+  };
+  EXPECT_EQ(hone_run_watched(model, watch, &values), HONE_OK) << hone_error();
+  return values;
+}
+
+// Lets the sum of the tiny package hold two values, and y one.
+inline void NameValues(package::PackageProgram& program) {
+  program.values = {{"sum", 2, {1, 0}}, {"sum_again", 2, {}}, {"y", 3, {}}};
+}
+inline void ExpectNamedValues(const std::vector<WatchedValue>& values) {
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values[0].name, "sum");
+  EXPECT_EQ(values[0].call, 0u);
+  EXPECT_EQ(values[0].elements, TinyOutput(1));
+  EXPECT_EQ(values[0].axes, (std::vector<uint32_t>{1, 0}));
+  EXPECT_EQ(values[1].name, "sum_again");
+  EXPECT_EQ(values[1].elements, TinyOutput(1));
+  EXPECT_EQ(values[1].axes, std::vector<uint32_t>());
+  EXPECT_EQ(values[2].name, "y");
+  EXPECT_EQ(values[2].call, 1u);
+  EXPECT_EQ(values[2].elements, TinyOutput());
+}
+
 // Checks that a run of the tiny package sees what the caller has written into a bound input.
 inline void ExpectWritesAreSeen(HoneModel* model, const std::vector<float>& input) {
   alignas(64) float x[kRows * kColumns], y[kRows * kColumns];

@@ -63,6 +63,70 @@ TEST(Names, APackageWithoutNamesHasNone) {
   EXPECT_EQ(hone_call_node(model, 0, 0), nullptr);
 }
 
+class WatchedRun : public ::testing::Test {
+ protected:
+  std::string Write(const std::function<void(package::PackageProgram&)>& change) {
+    package::PackageContents contents = TinyContents(CompileTinyKernels());
+    change(contents.programs[0]);
+    const std::string path = folder_ / "watched.hone";
+    WriteTinyPackage(path, contents);
+    return path;
+  }
+
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const std::vector<float> x_ = TinyInput();
+  FloatTensor input_{x_.data(), {kRows, kColumns}};
+};
+
+TEST_F(WatchedRun, ShowsValuesAfterTheCallsThatWriteThem) {
+  const LoadedModel model(Write(NameValues));
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
+  for (int i = 0; i < 2; ++i) ExpectNamedValues(ValuesOfRun(model));
+  EXPECT_EQ(OutputOf(model, 0), TinyOutput());
+  EXPECT_EQ(OutputOf(model, 1), x_);
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_EQ(OutputOf(model, 0), TinyOutput());
+}
+
+TEST_F(WatchedRun, LaterCallsReadWhatTheWatchChanges) {
+  const LoadedModel model(Write(NameValues));
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
+  const HoneWatch watch = [](void*, const HoneValue* value) {
+    if (value->call == 0) static_cast<float*>(value->tensor.data)[3] = 100;
+  };
+  ASSERT_EQ(hone_run_watched(model, watch, nullptr), HONE_OK) << hone_error();
+  std::vector<float> expected = TinyOutput();
+  expected[3] = 200;
+  EXPECT_EQ(OutputOf(model, 0), expected);
+}
+
+TEST_F(WatchedRun, ShowsTensorsAtTheirCurrentSizes) {
+  const LoadedModel model(Write([](package::PackageProgram& program) {
+    NameValues(program);
+    OpenRows(program);
+  }));
+  const FloatTensor two(x_.data(), {2, kColumns});
+  ASSERT_EQ(hone_set_input(model, 0, &two.tensor), HONE_OK);
+  const std::vector<WatchedValue> values = ValuesOfRun(model);
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values[2].elements.size(), 2u * kColumns);
+}
+
+TEST_F(WatchedRun, NeedsAWatchAndInputs) {
+  const LoadedModel model(Write(NameValues));
+  EXPECT_EQ(hone_run_watched(model, nullptr, nullptr), HONE_INVALID_ARGUMENT);
+  const HoneWatch watch = [](void*, const HoneValue*) {};
+  EXPECT_EQ(hone_run_watched(model, watch, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("has never been set"));
+}
+
+TEST_F(WatchedRun, ShowsNothingOfAPackageWithoutNames) {
+  const LoadedModel model(Write([](package::PackageProgram&) {}));
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
+  EXPECT_TRUE(ValuesOfRun(model).empty());
+  EXPECT_EQ(OutputOf(model, 0), TinyOutput());
+}
+
 // The text of what is wrong with the manifest of a changed program; "" if nothing is. `change` gets a copy of the
 // tables of the manifest's view, which are in its bytes.
 std::string ErrorOfTables(const std::function<void(runtime::ProgramView&)>& change) {

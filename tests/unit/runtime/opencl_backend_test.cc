@@ -102,6 +102,13 @@ TEST_F(OpenClBackendTest, ProfilesByTheDevicesClock) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
+TEST_F(OpenClBackendTest, AWatchedRunShowsCopiesOfValues) {
+  const LoadedModel model(Write(NameValues));
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ExpectNamedValues(ValuesOfRun(model));
+  ExpectItRuns(model);
+}
+
 // A kernel whose output has no elements has no launches.
 TEST_F(OpenClBackendTest, AKernelThatLaunchesNothingTakesNoTime) {
   const LoadedModel model(Write(LaunchNothingForY));

@@ -23,7 +23,7 @@ using package::PackageProgram;
 using package::TensorKind;
 using ::testing::HasSubstr;
 
-enum : package::TensorId { kCache, kRows, kStarts, kPresent, kSum };
+enum : package::TensorId { kCache, kNewRows, kStarts, kPresent, kSum };
 
 KernelBuffer CacheBuffer(BufferRole role, std::string dtype, std::vector<int64_t> shape) {
   return {.role = role, .dtype = std::move(dtype), .shape = std::move(shape)};
@@ -40,7 +40,7 @@ PackageProgram UpdatingProgram() {
                      tensor("rows", {2, 3, 2, 4}, TensorKind::kInput), tensor("starts", {2}, TensorKind::kInput),
                      tensor("present", {2, 3, 8, 4}, TensorKind::kOutput), tensor("sum", {4}, TensorKind::kOutput)};
   program.tensors[kStarts].dtype = package::DType::kInt64;
-  program.inputs = {kCache, kRows, kStarts};
+  program.inputs = {kCache, kNewRows, kStarts};
   program.outputs = {kPresent, kSum};
   program.kernels = {
       {.name = "update",
@@ -51,9 +51,9 @@ PackageProgram UpdatingProgram() {
       {.name = "sum",
        .buffers = {CacheBuffer(BufferRole::kInput, "f32", {2, 3, 8, 4}), CacheBuffer(BufferRole::kOutput, "f32", {4})},
        .main = {{.function = "sum"}}}};
-  program.calls = {{.kernel = 0, .arguments = {kCache, kRows, kStarts, kPresent}},
+  program.calls = {{.kernel = 0, .arguments = {kCache, kNewRows, kStarts, kPresent}},
                    {.kernel = 1, .arguments = {kPresent, kSum}}};
-  program.updates = {{.call = 0, .input = kCache, .output = kPresent, .rows = kRows, .starts = kStarts, .axis = 2}};
+  program.updates = {{.call = 0, .input = kCache, .output = kPresent, .rows = kNewRows, .starts = kStarts, .axis = 2}};
   return program;
 }
 
@@ -98,10 +98,10 @@ TEST(Updates, ThatWouldWriteElsewhereAreRefused) {
       {[](PackageProgram& p) { p.updates[0].rows = 9; }, "uses a tensor that is not there"},
       {[](PackageProgram& p) { p.updates[0].starts = 9; }, "uses a tensor that is not there"},
       {[](PackageProgram& p) { p.updates[0].input = kPresent; }, "does not lead from an input to an output"},
-      {[](PackageProgram& p) { p.updates[0].input = kRows; }, "does not lead from an input to an output"},
+      {[](PackageProgram& p) { p.updates[0].input = kNewRows; }, "does not lead from an input to an output"},
       {[](PackageProgram& p) { p.updates[0].output = kSum; }, "does not lead from an input to an output"},
       {[](PackageProgram& p) { p.updates[0].rows = kStarts; }, "does not lead from an input to an output"},
-      {[](PackageProgram& p) { p.updates[0].starts = kRows; }, "does not begin at integers"},
+      {[](PackageProgram& p) { p.updates[0].starts = kNewRows; }, "does not begin at integers"},
       {[](PackageProgram& p) { p.updates[0].axis = 0; }, "has no axis"},
       {[](PackageProgram& p) { p.updates[0].axis = 4; }, "has no axis"},
       {[](PackageProgram& p) { p.updates[0].call = 1; }, "does not have its call's only output"},

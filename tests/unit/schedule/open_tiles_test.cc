@@ -10,8 +10,10 @@
 
 #include "compiler/execution/model.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
 #include "compiler/ir/text.h"
 #include "compiler/schedule/apply.h"
+#include "compiler/schedule/fitted_tiles.h"
 #include "tests/unit/space/lowered.h"
 
 namespace hone::schedule {
@@ -95,9 +97,44 @@ ir::Stmt LoweredBody(const char* workload, const std::string& steps) {
   return lowered->main.at(0).body;
 }
 
+// TilesOf covers the axis, with at most one element twice, and leaves no tile of one or two elements behind full ones.
+TEST(OpenTiles, ShareShortRests) {
+  for (int64_t factor = 1; factor <= kFittedTileMax; ++factor) {
+    for (int64_t extent = 1; extent <= 200; ++extent) {
+      const FittedTiles tiles = TilesOf(extent, factor);
+      const int64_t covered = tiles.full * factor + tiles.others * tiles.length;
+      EXPECT_GE(covered, extent) << factor;
+      EXPECT_LE(covered, extent + 1) << factor;
+      EXPECT_LE(tiles.length, ShortTileMax(factor)) << factor << " " << extent;
+      const bool is_short = factor >= 4 && extent > factor && tiles.others > 0;
+      EXPECT_TRUE(!is_short || tiles.length >= 3) << factor << " " << extent;
+    }
+  }
+}
+
+// The loops of the split are those that TilesOf tells of.
+TEST(OpenTiles, AreThoseOfTheSpaces) {
+  const ir::Workload workload = ir::ParseWorkload(kProduct).value();
+  for (const int64_t factor : {1, 2, 3, 4, 5, 6, 7, 14, 17}) {
+    const absl::StatusOr<State> state =
+        Replay(workload, ParseSchedule(fmt::format("split a {} {}", factor, factor == 1 ? "mask" : "fit")).value());
+    ASSERT_TRUE(state.ok()) << state.status();
+    const std::vector<Loop>& loops = state->FindNest("y")->loops;
+    for (int64_t n = 1; n <= 45; ++n) {
+      const FittedTiles tiles = TilesOf(n, factor);
+      ASSERT_EQ(ir::ConstantValue(loops[0].extent, {{"n", {n, n}}}), tiles.full + tiles.others) << factor << " " << n;
+      for (int64_t tile = 0; tile < tiles.full + tiles.others; ++tile) {
+        EXPECT_EQ(ir::ConstantValue(loops[1].extent, {{"n", {n, n}}, {"ao", {tile, tile}}}),
+                  tile < tiles.full ? factor : tiles.length)
+            << factor << " " << n << " " << tile;
+      }
+    }
+  }
+}
+
 TEST(OpenTiles, AreRightForEveryNumberOfRows) {
   const ir::Workload workload = ir::ParseWorkload(kProduct).value();
-  for (const int factor : {1, 2, 3, 6, 14, 17}) {
+  for (const int factor : {1, 2, 3, 4, 5, 6, 7, 14, 17}) {
     const absl::StatusOr<Schedule> steps = ParseSchedule(fmt::format(kTileOf, factor));
     ASSERT_TRUE(steps.ok()) << steps.status();
     EXPECT_EQ(tests::CheckLowered(workload, *steps, Host(), {}, Rows(45)), absl::OkStatus()) << factor;

@@ -3,10 +3,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "base/memory_file.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/codegen/kernel.h"
+#include "compiler/target/host.h"
 
 namespace hone::tests {
 namespace {
@@ -44,6 +47,11 @@ absl::Status RunCompiled(const ir::Workload& workload, const KernelInterface& in
   return intact ? absl::OkStatus() : absl::DataLossError("wrote outside of the workspace");
 }
 
+// Whether this machine has the features that code for the target requires.
+bool RunsHere(const target::Target& target) {
+  return std::ranges::includes(codegen::RequiredFeatures(target::HostCpu()), codegen::RequiredFeatures(target));
+}
+
 }  // namespace
 
 absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
@@ -52,6 +60,7 @@ absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedul
   HONE_ASSIGN_OR_RETURN(const codegen::Kernel kernel,
                         codegen::CompileKernel(workload, schedule, target, "kernel", {.effort = effort}));
   HONE_ASSIGN_OR_RETURN(const codegen::Artifact linked, codegen::Link(std::vector<std::string>{kernel.code}, target));
+  if (!RunsHere(target)) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(void* const library, LoadShared(linked.code));
   ThreadPool pool(threads);
   absl::Status status;

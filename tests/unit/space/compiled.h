@@ -12,8 +12,8 @@
 
 namespace hone::tests {
 
-// OK if the compiled kernel agrees with the interpreter, at each of the sizes. threads: the size of the pool that the
-// kernel runs on.
+// OK if the compiled kernel agrees with the interpreter, at each of the sizes. On a machine that cannot run code for
+// the target, the kernel is only compiled. threads: the size of the pool that the kernel runs on.
 absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
                            const target::Target& target, Tolerance tolerance = {}, int threads = 2,
                            codegen::Effort effort = codegen::Effort::kKernel,

@@ -116,6 +116,11 @@ TEST_P(RecordsConformanceTest, FiltersSelectRows) {
   EXPECT_THAT(Query({.failure = FailureKind::kLostDevice}), SizeIs(0));
   EXPECT_THAT(Query({.confirmed_only = true}), SizeIs(0));
   EXPECT_THAT(Query({.after_row = 7}), ElementsAre(8, 9, 10));
+  Record of_net = SampleTiming(11, "u", 1e-3);
+  of_net.model = "net.onnx";
+  Add({of_net});
+  EXPECT_THAT(Query({.model = "net.onnx"}), ElementsAre(11));
+  EXPECT_THAT(Query({.model = "other.onnx"}), SizeIs(0));
 }
 
 TEST_P(RecordsConformanceTest, PagesEndAtTheirLimitsAndSaySo) {

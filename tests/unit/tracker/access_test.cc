@@ -197,10 +197,11 @@ TEST(AccessTest, RolesMayCallTheirMethods) {
   const std::set<std::string> reading = {"JobService/List",          "JobService/Get",       "JobService/Watch",
                                          "RecordService/Best",       "RecordService/Query",  "RecordService/ListBest",
                                          "RecordService/Stats",      "RecordService/Export", "AdminService/GetFarm",
-                                         "AdminService/ListDevices", "FileService/Describe", "FileService/Get",
-                                         "JoinService/Renew",        "JoinService/WhoAmI"};
+                                         "AdminService/ListDevices", "JoinService/Renew",    "JoinService/WhoAmI",
+                                         "AdminService/ListTuners"};
   std::set<std::string> client = reading;
-  client.insert({"JobService/Submit", "JobService/Cancel", "FileService/Offer", "FileService/Put"});
+  client.insert({"JobService/Submit", "JobService/Cancel", "FileService/Offer", "FileService/Put",
+                 "FileService/Describe", "FileService/Get"});
   std::set<std::string> admin = client;
   admin.insert({"AdminService/Drain", "AdminService/Undrain", "RecordService/Append", "IdentityService/CreateToken",
                 "IdentityService/ListTokens", "IdentityService/RevokeToken", "IdentityService/ListIdentities",
@@ -213,6 +214,7 @@ TEST(AccessTest, RolesMayCallTheirMethods) {
       of(Role::kTuner),
       (std::set<std::string>{"TunerService/LeaseJob", "TunerService/ReportProgress", "TunerService/SubmitBatch",
                              "TunerService/WaitBatch", "TunerService/CompleteJob", "AdminService/ListDevices",
+                             "FileService/Offer", "FileService/Put", "FileService/Describe", "FileService/Get",
                              "RecordService/Append", "RecordService/Best", "RecordService/ListBest",
                              "RecordService/Query", "RecordService/Stats", "JoinService/Renew", "JoinService/WhoAmI"}));
 }

@@ -29,6 +29,10 @@ TEST(RecordMessageTest, EveryValueOfARecordComesBack) {
   }
 }
 
+TEST(RecordMessageTest, AFilterByModelComesBack) {
+  EXPECT_EQ(FromProto(ToProto(records::Filter{.model = "net.onnx"}))->model, "net.onnx");
+}
+
 TEST(RecordMessageTest, BothTextsOfATargetComeBack) {
   const records::Filter filter = {.target = "cpu -l1=1", .other_target = "cpu"};
   for (const records::Filter& back : {FromProto(BestRequestOf(filter)), FromProto(ToProto(filter)).value()}) {
@@ -96,9 +100,17 @@ Recordable Measured(const v1::Timing& timing) {
 }
 
 TEST(ToRecordsTest, KeepsEverythingThatAnAgentReports) {
-  const std::vector<Record> rows = ToRecords("farm", Measured(TimingOfAnAgent()));
+  Recordable measured = Measured(TimingOfAnAgent());
+  measured.model = "net.onnx";
+  measured.title = "conv2d 8x8x4";
+  measured.nodes = "conv1, relu1";
+  const std::vector<Record> rows = ToRecords("farm", measured);
   ASSERT_THAT(rows, SizeIs(1));
   const Record& record = rows[0];
+  EXPECT_EQ(record.job_id, "job");
+  EXPECT_EQ(record.model, "net.onnx");
+  EXPECT_EQ(record.title, "conv2d 8x8x4");
+  EXPECT_EQ(record.nodes, "conv1, relu1");
   EXPECT_EQ(record.key, (records::Key{"d1", "cpu", "board", "hone 1"}));
   EXPECT_EQ(record.measurement_id, "farm/b1/c0");
   EXPECT_EQ(record.batch_id, "farm/b1.2") << "candidates of one visit share it";

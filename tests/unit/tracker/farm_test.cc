@@ -43,6 +43,8 @@ TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].batch_id, batch);
   EXPECT_EQ(records[0].result.device().digest(), "f");
+  EXPECT_THAT((std::vector{records[0].model, records[0].title, records[0].nodes}),
+              ElementsAre("job", "conv2d 8x8x4", "conv1, relu1"));
   const Farm::Answer answer = agent.Sync(farm_, now_).value();
   EXPECT_THAT(answer.response.acked_lease_ids(), ElementsAre(offer->leases(0).reference().lease_id()));
   const v1::WaitBatchResponse finished = Wait(batch).value();

@@ -2,6 +2,7 @@
 // Jobs that run packages: from the queue to a device and to their report, with lost devices and restarts.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,17 +28,11 @@ v1::JobSpec RunSpec(const std::string& name, const std::string& device = "") {
   return spec;
 }
 
-v1::BatchResult Report() {
-  v1::BatchResult result;
-  result.set_visit_seconds(3);
-  v1::PackageReport* package = result.mutable_run()->add_packages();
-  package->set_target("cpu");
-  package->add_seconds(0.001);
-  return result;
-}
+v1::BatchResult Report() { return ReportOf(RunSpec("net").run()); }
 
 class RunsTest : public FarmFixture {
  protected:
+  using FarmFixture::Submit;
   v1::Job Submit(const v1::JobSpec& spec) { return *farm_.SubmitJob(spec, now_); }
   v1::Job Get(const std::string& id) { return *farm_.GetJob(id, now_); }
   // The agent calls; returns the leases of the answer.
@@ -67,6 +62,8 @@ TEST_F(RunsTest, ARunGoesToItsDeviceWithoutATuner) {
   EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(ended.progress().run().packages(0).seconds(0), 0.001);
   EXPECT_EQ(ended.progress().run_device(), "board/cpu");
+  EXPECT_EQ(ended.progress().latency_after_seconds(), 0.001) << "which lists show";
+  EXPECT_FALSE(ended.progress().has_latency_before_seconds()) << "of one package";
   EXPECT_EQ(farm_.batches().queued() + farm_.batches().running(), 0);
 }
 
@@ -107,6 +104,36 @@ TEST_F(RunsTest, ARunWhoseDeviceIsLostIsTriedAgainAndThenFails) {
   EXPECT_EQ(failed.error(), "devices were lost 3 times while they ran it; the last time: agent 'board' fell silent");
 }
 
+TEST_F(RunsTest, ARunGoesToAnotherDeviceThanTheOneThatWasLostWithIt) {
+  const v1::Job job = Submit(RunSpec("net"));
+  FakeAgent first("first", "1");
+  ASSERT_EQ(Call(first).size(), 1u);
+  Pass(absl::Minutes(5));  // it is silent
+  farm_.Drain("second", "so that it does not take the run yet");
+  FakeAgent second("second", "1");
+  EXPECT_TRUE(Call(second).empty());
+  farm_.Undrain("second");
+  FakeAgent again("first", "2");
+  EXPECT_TRUE(Call(again).empty()) << "the other device has not tried it";
+  EXPECT_EQ(Call(second).size(), 1u);
+  EXPECT_EQ(Get(job.id()).state(), v1::JOB_STATE_RUNNING);
+}
+
+TEST_F(RunsTest, DevicesThatWereLostWithABadPackageAreForgiven) {
+  const v1::Job job = Submit(RunSpec("net", "board"));
+  for (int boot = 0; boot < 3; ++boot) {
+    FakeAgent board("board", std::to_string(boot));
+    ASSERT_EQ(Call(board).size(), 1u) << boot;
+    Pass(absl::Minutes(5));
+  }
+  ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_FAILED);
+  FakeAgent board("board", "3");
+  Call(board);
+  const std::vector<v1::Device> devices = farm_.ListDevices({}, now_);
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].record().troubles(), 0);
+}
+
 TEST_F(RunsTest, AFailureOfAPackageEndsTheJobWithItsText) {
   FakeAgent board("board", "1");
   Call(board);
@@ -123,6 +150,33 @@ TEST_F(RunsTest, AFailureOfAPackageEndsTheJobWithItsText) {
   EXPECT_EQ(Get(job.id()).state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(Get(job.id()).error(), "net.hone: signal 11");
   EXPECT_TRUE(farm_.TakeGivenUp().empty());
+}
+
+TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
+  FakeAgent board("board", "1");
+  Call(board);
+  v1::JobSpec spec = RunSpec("net", "board");
+  spec.set_submitted_by("ann");
+  spec.mutable_run()->set_keep_outputs(true);
+  spec.mutable_run()->mutable_inputs()->set_digest(std::string(64, 'b'));
+  const v1::Job job = Submit(spec);
+  EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'a'))) << "it has not leased the run yet";
+  const std::vector<v1::Lease> leases = Call(board);
+  ASSERT_EQ(leases.size(), 1u);
+  EXPECT_TRUE(farm_.AgentNeedsFile("board", std::string(64, 'a')));
+  EXPECT_TRUE(farm_.AgentNeedsFile("board", std::string(64, 'b')));
+  EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'c')));
+  EXPECT_FALSE(farm_.AgentNeedsFile("other", std::string(64, 'a')));
+  EXPECT_EQ(farm_.SubmittersOfOutputs("board"), std::set<std::string>{"ann"});
+  v1::BatchResult result = Report();
+  result.mutable_run()->mutable_packages(0)->mutable_outputs()->set_digest(std::string(64, 'd'));
+  board.Finish(leases[0], result);
+  Call(board);
+  ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'a')));
+  EXPECT_TRUE(farm_.SubmittersOfOutputs("board").empty());
+  EXPECT_EQ(farm_.AgentsThatReported("ann", std::string(64, 'd')), std::set<std::string>{"board"});
+  EXPECT_TRUE(farm_.AgentsThatReported("bob", std::string(64, 'd')).empty());
 }
 
 TEST_F(RunsTest, ACancelledRunLeavesTheQueueAndTheDevice) {
@@ -172,6 +226,160 @@ TEST_F(RunsTest, WrongTasksAreRefusedByField) {
   v1::JobSpec both = SpecOf("both");
   *both.mutable_run() = RunSpec("net").run();
   EXPECT_NE(std::string(farm_.SubmitJob(both, now_).status().message()).find("both a run and workloads"),
+            std::string::npos);
+}
+
+// A tuning job with a model, which a tuner holds.
+class ModelsTest : public RunsTest {
+ protected:
+  void SetUp() override {
+    v1::JobSpec spec = SpecOf("job");
+    SetModel(spec);
+    job_id_ = farm_.SubmitJob(spec, now_)->id();
+    Lease();
+  }
+  void Lease() {
+    v1::LeaseJobRequest request;
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_tuner_id("tuner");
+    request.set_boot_id(std::to_string(boot_++));  // a restarted tuner: the lease before was lost
+    const v1::LeaseJobResponse response = *farm_.LeaseJob(request, now_);
+    leased_ = response.job();
+    job_ = response.lease();
+  }
+  // Reports that only the run of the model is left.
+  void EndSearch() {
+    v1::ReportProgressRequest report;
+    *report.mutable_lease() = job_;
+    report.mutable_progress()->set_trials(100);
+    report.mutable_progress()->set_search_ended(true);
+    ASSERT_TRUE(farm_.ReportProgress(report, now_).ok());
+  }
+  v1::Job leased_;
+  int boot_ = 0;
+};
+
+TEST_F(ModelsTest, ATunerHasTheModelRunAndReportsIt) {
+  FakeAgent board("board", "1");
+  Call(board);
+  EXPECT_EQ(farm_.FilesInUse(), std::set<std::string>{std::string(64, 'e')});
+  const absl::StatusOr<std::string> batch = Submit(ModelBatch(), "model");
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const std::vector<v1::Lease> leases = Call(board);
+  ASSERT_EQ(leases.size(), 1u);
+  board.Finish(leases[0], ReportOf(leases[0].batch().run()));
+  EXPECT_TRUE(farm_.AcceptableResults(board.state, now_).empty()) << "a run is no record";
+  Call(board);
+  EXPECT_EQ(Get(job_id_).state(), v1::JOB_STATE_RUNNING) << "its tuner ends it";
+  const auto finished = Wait(*batch);
+  ASSERT_TRUE(finished.ok());
+  ASSERT_EQ(finished->finished_size(), 1);
+  EXPECT_EQ(finished->finished(0).result().run().packages_size(), 2);
+  EXPECT_EQ(finished->finished(0).result().device_name(), "board/cpu");
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = job_;
+  v1::ModelConfirmation& whole = *complete.mutable_progress()->mutable_confirmation();
+  whole.set_ratio(1.3);
+  *whole.mutable_run() = finished->finished(0).result().run();
+  ASSERT_TRUE(farm_.CompleteJob(complete, now_).ok());
+  EXPECT_EQ(Get(job_id_).progress().confirmation().run().packages_size(), 2);
+  const v1::ModelConfirmation listed = farm_.GetJobSummaries({job_id_}, now_).at(0).progress().confirmation();
+  EXPECT_EQ(listed.ratio(), 1.3);
+  EXPECT_FALSE(listed.has_run());
+  EXPECT_TRUE(farm_.FilesInUse().empty());
+}
+
+TEST_F(ModelsTest, ACancelledJobTakesItsRunFromTheDevice) {
+  FakeAgent board("board", "1");
+  Call(board);
+  ASSERT_TRUE(Submit(ModelBatch(), "model").ok());
+  ASSERT_EQ(Call(board).size(), 1u);
+  ASSERT_TRUE(farm_.CancelJob(job_id_, now_).ok());
+  EXPECT_EQ(farm_.batches().running(), 0);
+  const auto answer = board.Sync(farm_, now_);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->response.cancelled_lease_ids_size(), 1);
+}
+
+TEST_F(ModelsTest, ARunThatKillsItsDevicesIsGivenUp) {
+  const std::string batch = *Submit(ModelBatch(), "model");
+  for (int boot = 0; boot < 3; ++boot) {
+    FakeAgent board("board", std::to_string(boot));
+    ASSERT_EQ(Call(board).size(), 1u) << boot;
+    Pass(absl::Minutes(5));  // it is silent
+  }
+  const auto finished = Wait(batch);
+  ASSERT_EQ(finished->finished_size(), 1);
+  const v1::BatchResult& result = finished->finished(0).result();
+  EXPECT_EQ(result.outcomes(0).outcome().failure().kind(), v1::FAILURE_KIND_LOST_DEVICE);
+  EXPECT_TRUE(farm_.TakeGivenUp().empty()) << "a run is no record";
+}
+
+TEST_F(ModelsTest, TheNextTunerKnowsThatTheSearchHasEnded) {
+  (void)farm_.TakeChangedJobs();
+  EndSearch();
+  EXPECT_EQ(farm_.TakeChangedJobs().size(), 1u) << "it is stored at once";
+  Lease();
+  EXPECT_TRUE(leased_.progress().search_ended());
+}
+
+TEST_F(ModelsTest, ARunThatKillsItsTunersFailsNoJob) {
+  EndSearch();
+  for (int lost = 0; lost < 5; ++lost) {
+    ASSERT_EQ(Get(job_id_).state(), v1::JOB_STATE_RUNNING) << lost;
+    Lease();
+  }
+  EXPECT_EQ(Get(job_id_).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Get(job_id_).progress().confirmation().problem(),
+            "5 tuners in a row were lost while they had the whole model measured; see their logs");
+}
+
+TEST_F(ModelsTest, AJobWhoseTimeIsOverSaysThatTheModelWasNotMeasured) {
+  v1::JobSpec spec = SpecOf("until");
+  SetModel(spec);
+  spec.mutable_until()->set_seconds(absl::ToUnixSeconds(farm_.ToWallTime(now_)) + 60);
+  const std::string id = farm_.SubmitJob(spec, now_)->id();
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = job_;
+  ASSERT_TRUE(farm_.CompleteJob(complete, now_).ok());
+  Lease();
+  ASSERT_EQ(leased_.id(), id);
+  EndSearch();
+  Pass(absl::Minutes(3));
+  EXPECT_EQ(Get(id).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Get(id).progress().confirmation().problem(),
+            "the time of the job (--until) was over before the whole model was measured");
+}
+
+TEST_F(ModelsTest, OnlyAJobWithAModelMayRunPackages) {
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = job_;
+  ASSERT_TRUE(farm_.CompleteJob(complete, now_).ok());
+  ASSERT_TRUE(farm_.SubmitJob(SpecOf("another"), now_).ok());
+  Lease();
+  const absl::Status refused = Submit(ModelBatch(), "model").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(refused.message()).find("has no model"), std::string::npos) << refused;
+}
+
+TEST_F(ModelsTest, WrongModelsAreRefused) {
+  const auto refused = [&](auto change) {
+    v1::JobSpec spec = SpecOf("wrong");
+    SetModel(spec);
+    change(*spec.mutable_model());
+    return std::string(farm_.SubmitJob(spec, now_).status().message());
+  };
+  EXPECT_EQ(refused([](v1::ModelSource& m) { m.clear_files(); }), "the job's model has 0 files; give 1 to 10000");
+  EXPECT_EQ(refused([](v1::ModelSource& m) { m.clear_programs(); }), "the job's model has no program");
+  for (const char* path : {"", "/etc/passwd", "../net.onnx", "a/../../b", "a//b", "./a"}) {
+    EXPECT_EQ(refused([&](v1::ModelSource& m) { m.mutable_files(0)->set_path(path); }),
+              "the job's model has a file at '" + std::string(path) + "'; give each file another relative path");
+  }
+  EXPECT_NE(refused([](v1::ModelSource& m) { *m.add_files() = m.files(0); }).find("another relative path"),
+            std::string::npos);
+  EXPECT_NE(refused([](v1::ModelSource& m) { m.mutable_files(0)->mutable_file()->set_digest("x"); }).find("'x'"),
+            std::string::npos);
+  EXPECT_NE(refused([](v1::ModelSource& m) { m.add_operators("other"); }).find("not among its files"),
             std::string::npos);
 }
 

@@ -64,7 +64,10 @@ class SchedulingTest : public testing::Test {
   absl::StatusOr<v1::ReportProgressResponse> Alive(const std::string& job_id, int64_t trials = -1) {
     v1::ReportProgressRequest alive;
     *alive.mutable_lease() = leases_[job_id];
-    if (trials >= 0) alive.mutable_progress()->set_trials(trials);
+    if (trials >= 0) {
+      alive.mutable_progress()->set_trials(trials);
+      alive.mutable_progress()->set_trials_per_second(2);
+    }
     return farm_.ReportProgress(alive, now_);
   }
   double Waited(const std::string& job_id) {
@@ -158,7 +161,9 @@ TEST_F(SchedulingTest, AJobWhoseBoardGoesAwayIsTakenFromItsTunerAndStaysWithItsK
   Measure(id, "b1", BatchFor(""));
   Pass(absl::Seconds(40), {&board});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(Job(id).progress().trials_per_second(), 2);
   Pass(absl::Minutes(3));  // the board is lost, with its leases
+  EXPECT_EQ(Job(id).progress().trials_per_second(), 0) << "that was its speed before";
   EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu, which is offline; wanted: "));
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING) << "nobody else wants the tuner";
   FakeAgent hall = Board("hall", "hall");

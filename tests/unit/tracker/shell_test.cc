@@ -580,6 +580,10 @@ TEST_F(HeldCallsTest, CallsOfGoneOrRevokedCallersEnd) {
   while (Answers("a").size() < 2) absl::SleepFor(absl::Milliseconds(10));
   SubmitBatch(LeaseNewJob(), "first");
   EXPECT_EQ(Answers("a").size(), 2u) << "there is nobody to give it to";
+  const auto activity = [this] { return shell_->ListDevices({}).devices(0).activity(); };
+  EXPECT_EQ(activity(), v1::DEVICE_ACTIVITY_IDLE) << "it may call again";
+  while (activity() == v1::DEVICE_ACTIVITY_IDLE) absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_EQ(activity(), v1::DEVICE_ACTIVITY_OFFLINE) << "and not only after offline_after";
 }
 
 TEST_F(HeldCallsTest, ResultsAndCancelsWakeTheTunerThatWaitsForThem) {

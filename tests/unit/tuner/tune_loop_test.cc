@@ -215,6 +215,23 @@ TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
   EXPECT_TRUE(progress_.latency_before_seconds.has_value());
 }
 
+// The run of the whole model is left, for which the results of earlier attempts are needed.
+TEST_F(TuneLoopTest, AJobWhoseSearchHasEndedOnlyReadsItsResults) {
+  job_.trials = 20;
+  job_.measures_model = true;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(progress_.search_ended);
+  const std::string best = progress_.workloads[0].best_schedule;
+  job_.trials = 120;
+  job_.earlier.search_ended = true;
+  farm_.batches.clear();
+  progress_ = {};
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(farm_.batches.empty());
+  EXPECT_EQ(progress_.workloads[0].best_schedule, best);
+  EXPECT_TRUE(progress_.search_ended);
+}
+
 // The newest comparison alone decides, and results of an interrupted run are in no comparison.
 TEST_F(TuneLoopTest, CandidatesOfAnInterruptedRunAreConfirmed) {
   job_.trials = 20;

@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "proto/convert.h"
-#include "tests/unit/tracker/http/site_fixture.h"
+#include "tests/unit/tracker/http/api_fixture.h"
 #include "tracker/http/farm_view.h"
+#include "tracker/job_json.h"
 
 namespace hone::tracker {
 namespace {
@@ -25,14 +26,21 @@ using ::testing::SizeIs;
 
 constexpr char kPage[] = HONE_SOURCE_DIR "/docs/API.md";
 
-// Returns the fields of the page's tables by the address above each table.
+// Returns the fields of what is answered to a GET by the address above each table.
 std::map<std::string, std::set<std::string>> Documented() {
   std::ifstream file(kPage);
   std::map<std::string, std::set<std::string>> fields;
   std::string line, address;
+  bool of_answer = false;
   while (std::getline(file, line)) {
-    if (line.rfind("## `GET ", 0) == 0) address = line.substr(8, line.find('`', 8) - 8);
-    if (line.rfind("| `", 0) == 0) fields[address].insert(line.substr(3, line.find('`', 3) - 3));
+    if (line.starts_with("## ")) address = "";
+    if (line.starts_with("## `GET /api/")) address = line.substr(8, line.find('`', 8) - 8);
+    if (line.starts_with("| ") && !line.starts_with("| `") && !line.starts_with("| -")) {
+      of_answer = line.starts_with("| Field |");
+    }
+    if (line.starts_with("| `") && of_answer && !address.empty()) {
+      fields[address].insert(line.substr(3, line.find('`', 3) - 3));
+    }
   }
   return fields;
 }
@@ -60,102 +68,29 @@ bool Covers(const std::set<std::string>& fields, const std::string& leaf, std::s
   return !covering.empty();
 }
 
-class ApiTest : public SiteTest {
- protected:
-  // A farm in which every field of every answer has a value.
-  ApiTest() {
-    (*device_.mutable_labels())["room"] = "lab";
-    v1::SandboxLayer* layer = device_.mutable_sandbox()->add_layers();
-    layer->set_name("network");
-    layer->set_detail("no namespaces");
-    device_.mutable_golden()->set_number(1);
-    device_.mutable_golden()->set_passed(true);
-    device_.mutable_golden()->set_kernel("k");
-    device_.mutable_golden()->set_median_seconds(1e-5);
-    device_.mutable_golden()->set_mad_seconds(1e-7);
-    job_ = Measure("board");
-    ReportProgress();
-    MeasureMore();
-  }
-  void ReportProgress() {
-    v1::ReportProgressRequest report;
-    *report.mutable_lease() = lease_;
-    v1::JobProgress& progress = *report.mutable_progress();
-    progress.set_trials(40);
-    progress.set_seconds(20);
-    progress.set_trials_per_second(2);
-    v1::FailureCount* failed = progress.add_failed();
-    failed->set_kind(v1::FAILURE_KIND_CRASHED);
-    failed->set_count(3);
-    v1::WorkloadProgress* workload = progress.add_workloads();
-    workload->set_digest(workload_);
-    workload->set_trials(40);
-    workload->set_default_seconds(0.004);
-    workload->set_best_seconds(0.001);
-    workload->set_roofline_share(0.25);
-    workload->set_best_schedule("split");
-    workload->set_trouble("no compiler");
-    progress.set_latency_before_seconds(0.004);
-    progress.set_latency_after_seconds(0.001);
-    const auto response = Await<v1::ReportProgressResponse>(
-        [&](Done<v1::ReportProgressResponse> done) { shell_->ReportProgress(report, std::move(done)); });
-    EXPECT_TRUE(response.ok()) << response.status();
-  }
-  // Submits another batch, which the device starts to measure.
-  void MeasureMore() {
-    v1::SubmitBatchRequest submit;
-    *submit.mutable_lease() = lease_;
-    submit.set_client_batch_id("second");
-    *submit.mutable_batch() = BatchOf(1);
-    EXPECT_TRUE(Await<v1::SubmitBatchResponse>([&](Done<v1::SubmitBatchResponse> done) {
-                  shell_->SubmitBatch(submit, done);
-                }).ok());
-    EXPECT_EQ(Synchronize("board", 50).leases_size(), 1);
-  }
-  // Adds a record like that of the first candidate, from another device.
-  void AddRecord(const std::string& id, const std::string& fingerprint, const std::string& measured_by) {
-    records::Record record = store_->Query({.limit = 1})->rows.at(0).record;
-    record.measurement_id = id;
-    record.key.device_fingerprint = fingerprint;
-    record.measured_by = measured_by;
-    const std::vector<records::Record> one = {record};
-    const auto report = store_->Append(one);
-    ASSERT_TRUE(report.ok() && report->appended == 1) << report.status();
-  }
-
-  std::string job_;
-  const std::string workload_ = BatchOf(1).workload_digest();
-};
-
-v1::JobSpec FullSpec() {
-  v1::JobSpec spec = SpecOf("full");
-  spec.add_devices("elsewhere");
-  spec.set_notify_url("https://hooks.lab/done");
-  (*spec.mutable_labels())["room"] = "attic";
-  (*spec.mutable_options())["space"] = "all";
-  return spec;
-}
-
 TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
-  const std::string full = SubmitJob(FullSpec());
+  const std::string full = SubmitJob(FullSpec()), run = RunPackages(), file = StoreFile("contents");
   const std::map<std::string, std::set<std::string>> documented = Documented();
   std::set<std::string> routes;
   for (const Route& route : Routes()) {
     if (route.method == "GET" && route.path.rfind("/api/", 0) == 0) routes.insert(std::string(route.path));
   }
   for (const std::string& address : routes) {
-    // These two answer with lines and events instead of one document.
-    if (address == "/api/v1/records/export" || address == "/api/v1/events") continue;
+    // These answer with lines, events or bytes instead of one document.
+    const std::set<std::string> others = {"/api/v1/records/export", "/api/v1/events", "/api/v1/files/*/contents",
+                                          "/api/v1/files/*/chunks/*"};
+    if (others.contains(address)) continue;
     ASSERT_TRUE(documented.contains(address)) << address;
     std::set<std::string> leaves, missing = documented.at(address);
-    for (const std::string& name : {job_, full, workload_, std::string("1"), std::string("3")}) {
+    for (const std::string& name : {job_, full, run, workload_, file, std::string("1"), std::string("3")}) {
       std::string target = address;
       if (const size_t star = target.find('*'); star != std::string::npos) target.replace(star, 1, name);
       const HttpResponse response = Get(target);
       if (response.status == 200) AddLeaves(Json::parse(response.body), "", leaves);
     }
     for (const std::string& leaf : leaves) {
-      const std::set<std::string> nullable = {"devices[].running", "devices[].golden", "jobs[].notice"};
+      const std::set<std::string> nullable = {"devices[].running", "devices[].golden", "jobs[].notice", "jobs[].run",
+                                              "jobs[].confirmation"};
       if (nullable.contains(leaf)) continue;  // may be null
       const bool found = Covers(documented.at(address), leaf, missing);
       EXPECT_TRUE(found) << address << " answers " << leaf << ", which docs/API.md does not have";
@@ -187,6 +122,35 @@ TEST_F(ApiTest, AJobShowsItsStateAndTheTimesOfItsWorkloads) {
   EXPECT_EQ(workload["share_before"], 1);
   EXPECT_EQ(workload["trouble"], "no compiler");
   EXPECT_EQ(Get("/api/v1/jobs/none").status, 404);
+}
+
+TEST_F(ApiTest, AJobShowsHowItsLatencyDevelopedAndWorkloadsByTitle) {
+  const Json job = GetJson("/api/v1/jobs/" + job_);
+  ASSERT_THAT(job["latency"], SizeIs(1));
+  EXPECT_EQ(job["latency"][0]["latency_ms"], 1);
+  EXPECT_EQ(job["latency"][0]["trials"], 40);
+  EXPECT_EQ(job["workloads"][0]["title"], "conv2d 8x8x4");
+  EXPECT_EQ(job["ended_because"], "");
+  v1::JobSpec spec = SpecOf("titled");
+  spec.mutable_workloads(0)->set_op("conv2d");
+  spec.mutable_workloads(0)->set_title("conv2d 32x32x16");
+  EXPECT_EQ(GetJson("/api/v1/jobs/" + SubmitJob(spec))["workloads"][0]["title"], "conv2d 32x32x16");
+}
+
+TEST_F(ApiTest, ARunShowsItsReportAloneAndItsLatencyInLists) {
+  const std::string id = RunPackages();
+  const Json run = GetJson("/api/v1/jobs/" + id)["run"];
+  EXPECT_EQ(run["kind"], "comparison");
+  EXPECT_EQ(run["device"], "runner/cpu");
+  EXPECT_NEAR(run["ratio"]["ratio"].get<double>(), 1.1, 1e-6);
+  EXPECT_LE(run["ratio"]["low"], run["ratio"]["ratio"]);
+  EXPECT_EQ(run["packages"][0]["kernels"][0]["nodes"][0], "/conv");
+  const Json listed = GetJson("/api/v1/jobs")["jobs"][0];
+  EXPECT_EQ(listed["job"], id);
+  EXPECT_EQ(listed["run"]["packages"][1]["name"], "new.hone");
+  EXPECT_FALSE(listed["run"]["packages"][1].contains("median_ms"));
+  EXPECT_NEAR(listed["latency_ms_before"].get<double>(), 10.02, 1e-6);
+  EXPECT_NEAR(listed["latency_ms_after"].get<double>(), 11.022, 1e-6);
 }
 
 TEST_F(ApiTest, AJobShowsItsNotice) {
@@ -232,6 +196,27 @@ TEST_F(ApiTest, JobsComeInPagesTheNewestFirst) {
   }
 }
 
+TEST_F(ApiTest, JobsAreFoundByTheirModel) {
+  v1::JobSpec run;
+  run.set_request_id("request-run");
+  run.set_name("net.hone");
+  for (const char* package : {"net.hone", "net.hone", "other.hone"}) {
+    v1::FileName* file = run.mutable_run()->add_packages();
+    file->set_name(package);
+    file->set_digest(std::string(64, 'a'));
+    file->set_bytes(1);
+  }
+  EXPECT_EQ(ModelsOf(run), (std::vector<std::string>{"net", "other"}));
+  const std::string tuned = SubmitJob("net.onnx"), other = SubmitJob("other.onnx");
+  const Json found = GetJson("/api/v1/jobs?model=net");
+  ASSERT_THAT(found["jobs"], SizeIs(1));
+  EXPECT_EQ(found["jobs"][0]["job"], tuned);
+  EXPECT_THAT(GetJson("/api/v1/jobs?model=ne")["jobs"], SizeIs(0));
+  const Json models = GetJson("/api/v1/models")["models"];
+  ASSERT_THAT(models, SizeIs(3));
+  EXPECT_EQ(models[0], Json({{"model", "other"}, {"newest", other}, {"tunes", 1}, {"runs", 0}}));
+}
+
 TEST_F(ApiTest, APageOfOpenJobsMayBeginAfterOneThatEndedMeanwhile) {
   const std::string second = SubmitJob("second"), third = SubmitJob("third");
   const Json first = GetJson("/api/v1/jobs?state=open&limit=2");
@@ -256,7 +241,8 @@ TEST_F(ApiTest, AListEntryEqualsTheJobWithoutItsWorkloads) {
   const Json jobs = GetJson("/api/v1/jobs")["jobs"];
   ASSERT_THAT(jobs, SizeIs(2));
   for (const Json& line : jobs) {
-    const Json whole = GetJson("/api/v1/jobs/" + line["job"].get<std::string>());
+    Json whole = GetJson("/api/v1/jobs/" + line["job"].get<std::string>());
+    if (!whole["confirmation"].is_null()) whole["confirmation"]["packages"] = Json::array();  // lists have no reports
     for (const auto& [field, value] : line.items()) EXPECT_EQ(whole[field], value) << field;
   }
   const std::vector<v1::Job> lines = GetJobs(*shell_, {job_, full});

@@ -104,6 +104,52 @@ TEST(HttpServer, AnswersExpectContinue) {
   EXPECT_EQ(client.ReceiveReply().status, 413);
 }
 
+TEST(HttpServer, TakesALongBodyOnlyWhereItIsAllowed) {
+  const HttpLimits limits = {.body_bytes = 100, .long_bodies_bytes = 5000};
+  const auto server = HttpServer::Start({.listen = "127.0.0.1:0",
+                                         .tls = {},
+                                         .limits = limits,
+                                         .body_limit = [](const HttpRequest& head) -> absl::StatusOr<uint64_t> {
+                                           EXPECT_TRUE(head.body.empty());
+                                           if (head.target == "/long") return 3000;
+                                           if (head.target == "/door") return absl::UnauthenticatedError("who?");
+                                           return 0;
+                                         }},
+                                        Echo)
+                          .value();
+  HttpClient client(server->port());
+  const std::string body(3000, 'x');
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Ask("PUT", "/long", "", body).body, "PUT /long [] " + body);
+  EXPECT_EQ(client.Ask("PUT", "/long", "", body + "x").status, 413);
+  EXPECT_EQ(HttpClient(server->port()).Ask("PUT", "/short", "", body).status, 413);
+  const HttpReply unknown = HttpClient(server->port()).Ask("PUT", "/door", "", body);
+  EXPECT_EQ(unknown.status, 401);
+  EXPECT_THAT(unknown.body, HasSubstr("who?"));
+  HttpClient chunked(server->port());
+  chunked.Send("PUT /long HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nc8\r\n" + std::string(200, 'x') +
+               "\r\n0\r\n\r\n");
+  EXPECT_EQ(chunked.ReceiveReply().status, 413) << "a long body must say its length";
+}
+
+TEST(HttpServer, LongBodiesTogetherHaveALimit) {
+  const HttpLimits limits = {.body_bytes = 100, .long_bodies_bytes = 5000};
+  const auto server =
+      HttpServer::Start({.listen = "127.0.0.1:0",
+                         .tls = {},
+                         .limits = limits,
+                         .body_limit = [](const HttpRequest&) { return absl::StatusOr<uint64_t>(3000); }},
+                        Echo)
+          .value();
+  HttpClient slow(server->port());
+  slow.Send("PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3000\r\n\r\n");
+  ASSERT_EQ(slow.ReceiveHead().status, 100);
+  EXPECT_EQ(HttpClient(server->port()).Ask("PUT", "/", "", std::string(3000, 'x')).status, 503);
+  EXPECT_EQ(HttpClient(server->port()).Ask("PUT", "/", "", std::string(2000, 'x')).status, 200) << "which fits";
+  slow.Send(std::string(3000, 'x'));
+  EXPECT_EQ(slow.ReceiveReply().status, 200);
+  EXPECT_EQ(HttpClient(server->port()).Ask("PUT", "/", "", std::string(3000, 'x')).status, 200) << "freed again";
+}
+
 TEST(HttpServer, SendsNoContinueWithoutExpect) {
   const auto server = Serve();
   const std::string expects = "Host: a\r\nExpect: 100-continue\r\n";

@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "files/file_store.h"
 #include "storage/open.h"
 #include "tests/farm/builders.h"
 #include "tracker/held_call.h"
@@ -38,6 +39,11 @@ class SiteTest : public testing::Test {
   HttpResponse Post(const std::string& target, const std::string& body) const {
     HttpRequest request = Request("POST", target);
     request.headers["content-type"] = "application/json";
+    request.body = body;
+    return Answer(request);
+  }
+  HttpResponse Put(const std::string& target, const std::string& body) const {
+    HttpRequest request = Request("PUT", target);
     request.body = body;
     return Answer(request);
   }
@@ -137,8 +143,16 @@ class SiteTest : public testing::Test {
   v1::JobLease lease_;                   // of the job that Measure began
   EventFeed events_{shell_.get(), store_->path()};
   const Pages pages_{TestPages()};
-  const Site site_{ApiContext{
-      .shell = shell_.get(), .store = store_.get(), .visitors = &visitors_, .events = &events_, .pages = &pages_}};
+  const std::unique_ptr<files::FileStore> files_ = files::FileStore::Open(folder_ / "files", {}).value();
+  const FileRights rights_{shell_.get(), files_.get()};
+  const Site site_{ApiContext{.shell = shell_.get(),
+                              .store = store_.get(),
+                              .visitors = &visitors_,
+                              .events = &events_,
+                              .pages = &pages_,
+                              .file_store = files_.get(),
+                              .file_rights = &rights_,
+                              .tracker = "unix:/farm/socket"}};
 };
 
 }  // namespace hone::tracker

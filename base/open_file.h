@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open file of the disk: its descriptor, closed by the destructor, and a path for libraries that open by path. Not
-// for files in memory (base/memory_file.h).
-#ifndef HONE_FILES_OPEN_FILE_H_
-#define HONE_FILES_OPEN_FILE_H_
+// An open file: its descriptor, closed by the destructor, and a path for libraries that open by path. Files in memory
+// are MemoryFile (memory_file.h), which owns one of these.
+#ifndef HONE_BASE_OPEN_FILE_H_
+#define HONE_BASE_OPEN_FILE_H_
 
 #include <unistd.h>
 
 #include <string>
 #include <utility>
 
-namespace hone::files {
+namespace hone {
 
 class OpenedFile {
  public:
@@ -31,6 +31,6 @@ class OpenedFile {
   int descriptor_ = -1;
 };
 
-}  // namespace hone::files
+}  // namespace hone
 
-#endif  // HONE_FILES_OPEN_FILE_H_
+#endif  // HONE_BASE_OPEN_FILE_H_
