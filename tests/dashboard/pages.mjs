@@ -106,8 +106,9 @@ check((await operators()).length === job.workloads.length, 'all workloads are li
 await clickText('th button', 'Trials');
 await page.waitForFunction(() => location.search.includes('sort=-Trials'));
 const most = [...job.workloads].sort((a, b) => b.trials - a.trials)[0].trials;
+const firstTrials = 'main section[data-key=Workloads] tbody tr td:last-child';
 await eventually(
-  async () => (await page.$eval('main section tbody tr td:last-child', (cell) => cell.textContent)) === String(most),
+  async () => (await page.$eval(firstTrials, (cell) => cell.textContent)) === String(most),
   'sorted by trials, the most first',
 );
 
