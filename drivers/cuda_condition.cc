@@ -13,6 +13,7 @@ struct NvmlLibrary::Api {
   int (*nvmlDeviceGetHandleByPciBusId_v2)(const char*, void**) = nullptr;
   int (*nvmlDeviceGetTemperature)(void*, int, unsigned*) = nullptr;
   int (*nvmlDeviceGetClockInfo)(void*, int, unsigned*) = nullptr;
+  int (*nvmlDeviceGetPowerUsage)(void*, unsigned*) = nullptr;  // milliwatts
   int (*nvmlDeviceGetCurrentClocksThrottleReasons)(void*, unsigned long long*) = nullptr;
 };
 
@@ -43,6 +44,7 @@ Error NvmlLibrary::Load(NvmlLibrary* nvml, const char* file) {
       Find(library, "nvmlDeviceGetHandleByPciBusId_v2", api->nvmlDeviceGetHandleByPciBusId_v2) &&
       Find(library, "nvmlDeviceGetTemperature", api->nvmlDeviceGetTemperature) &&
       Find(library, "nvmlDeviceGetClockInfo", api->nvmlDeviceGetClockInfo) &&
+      Find(library, "nvmlDeviceGetPowerUsage", api->nvmlDeviceGetPowerUsage) &&
       Find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", api->nvmlDeviceGetCurrentClocksThrottleReasons);
   if (!found) return {ErrorKind::kAbsent, std::string(file) + " lacks functions that every driver has had since 2016"};
   if (const int code = api->nvmlInit_v2(); code != 0) {
@@ -59,6 +61,7 @@ Condition NvmlLibrary::Read(const std::string& pci_address) const {
   unsigned value = 0;
   if (api_->nvmlDeviceGetTemperature(device, kOfTheChip, &value) == 0) condition.temperature_c = value;
   if (api_->nvmlDeviceGetClockInfo(device, kOfTheUnits, &value) == 0) condition.clock_mhz = value;
+  if (api_->nvmlDeviceGetPowerUsage(device, &value) == 0) condition.watts = value * 1e-3;
   unsigned long long reasons = 0;
   if (api_->nvmlDeviceGetCurrentClocksThrottleReasons(device, &reasons) == 0) {
     condition.slowed_down = (reasons & kSlowedDown) != 0;

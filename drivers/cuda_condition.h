@@ -19,6 +19,7 @@ namespace hone::drivers::cuda {
 struct Condition {
   std::optional<double> temperature_c;  // of the chip, degrees Celsius
   std::optional<double> clock_mhz;      // current clock of the compute units
+  std::optional<double> watts;          // of the whole card: at this moment, on newer devices the mean of one second
   // The device is slowed down because of heat, or by the hardware for lack of power. Not counted: the driver's power
   // limit, at which a busy device always is, and the lower clock of an idle device. clock_mhz shows both.
   bool slowed_down = false;

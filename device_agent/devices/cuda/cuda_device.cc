@@ -63,7 +63,11 @@ SelfTestResult CudaDevice::SelfTest(int) {
 
 Sensors CudaDevice::ReadSensors() const {
   const drivers::cuda::Condition condition = nvml_.Read(pci_address_);
-  return {condition.temperature_c, condition.clock_mhz, condition.slowed_down, condition.seems_slowed_down};
+  return {.temperature_c = condition.temperature_c,
+          .clock_mhz = condition.clock_mhz,
+          .watts = condition.watts,
+          .slowed_down = condition.slowed_down,
+          .seems_slowed_down = condition.seems_slowed_down};
 }
 
 // The driver reads which cards and CPUs exist, and uses its own nodes.

@@ -193,15 +193,25 @@ TEST(CudaDevice, MachineCodeIsBuilt) {
   EXPECT_FALSE(device->IsBuilt(batch)) << "one is text alone";
 }
 
-TEST(CudaDevice, TellsItsTemperatureAndClock) {
+TEST(CudaDevice, TellsItsTemperatureClockPowerAndSlowing) {
   if (getenv("HONE_REAL_CUDA") != nullptr) GTEST_SKIP() << "the figures are those of the fake library";
   for (const Subject& subject : Subjects()) {
     if (subject.name != "Cuda") continue;
     const std::unique_ptr<Device> device = subject.make();
     InChild([&] {
       ASSERT_TRUE(device->Fingerprint().ok());
-      EXPECT_EQ(device->ReadSensors().temperature_c, 61);
-      EXPECT_EQ(device->ReadSensors().clock_mhz, 1755);
+      const Sensors sensors = device->ReadSensors();
+      EXPECT_EQ(sensors.temperature_c, 61);
+      EXPECT_EQ(sensors.clock_mhz, 1755);
+      EXPECT_EQ(sensors.watts, 287.5);
+      EXPECT_FALSE(sensors.slowed_down);
+      EXPECT_FALSE(sensors.seems_slowed_down);
+      setenv("HONE_FAKE_THROTTLE", "0x20", 1);
+      EXPECT_TRUE(device->ReadSensors().slowed_down) << "because of heat";
+      setenv("HONE_FAKE_THROTTLE", "0x08", 1);
+      EXPECT_FALSE(device->ReadSensors().slowed_down);
+      EXPECT_TRUE(device->ReadSensors().seems_slowed_down) << "the hardware gives no reason";
+      unsetenv("HONE_FAKE_THROTTLE");
       EXPECT_EQ(device->SelfTest(1).temperature_c, 61);
     });
   }

@@ -42,7 +42,7 @@ class FakeDevice : public Device {
   std::string id() const override { return "fake"; }
   absl::StatusOr<DeviceFingerprint> Fingerprint() override;
   SelfTestResult SelfTest(int threads) override;
-  Sensors ReadSensors() const override { return {42.0, 1000.0}; }
+  Sensors ReadSensors() const override { return {.temperature_c = 42, .clock_mhz = 1000}; }
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return load_seconds_; }
   int BuilderProcessesMax() const override { return builders_; }

@@ -56,9 +56,9 @@ TEST(LauncherTest, SensorsAreReadWhileTheDeviceWorks) {
   ASSERT_TRUE(folder.ok()) << folder.status();
   int readings = 0;
   const auto read = [&]() -> Sensors {
-    if (readings++ > 0) return {50, 210};
+    if (readings++ > 0) return {.temperature_c = 50, .clock_mhz = 210};
     std::ofstream(std::filesystem::path(*folder) / "building-another").put('x');
-    return {61, 1755, true};
+    return {.temperature_c = 61, .clock_mhz = 1755, .slowed_down = true};
   };
   Launcher launcher({.device = "fake",
                      .folder = *folder,

@@ -88,8 +88,8 @@ TEST(Plausible, Tf32RaisesThePeak) {
 
 TEST(Readings, ReadingsOfAVisitAreCombined) {
   Sensors all;
-  AddReading({50, 210}, all);
-  AddReading({61, 1755}, all);
+  AddReading({.temperature_c = 50, .clock_mhz = 210}, all);
+  AddReading({.temperature_c = 61, .clock_mhz = 1755}, all);
   AddReading({}, all);
   EXPECT_EQ(all.temperature_c, 61);
   EXPECT_EQ(all.clock_mhz, 1755);

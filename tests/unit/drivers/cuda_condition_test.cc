@@ -29,6 +29,7 @@ TEST(CudaCondition, ReadsTheDeviceWithThatPciAddress) {
   const Condition condition = nvml.Read(AddressOfTheFake());
   EXPECT_EQ(condition.temperature_c, 61);
   EXPECT_EQ(condition.clock_mhz, 1755);
+  EXPECT_EQ(condition.watts, 287.5);
   EXPECT_FALSE(condition.slowed_down);
   EXPECT_FALSE(nvml.Read("0000:66:00.0").temperature_c.has_value());
 }

@@ -20,6 +20,7 @@ int nvmlDeviceGetTemperature(void*, int sensor, unsigned* celsius) {
   return *celsius = 61, sensor == 0 ? 0 : kNotFound;
 }
 int nvmlDeviceGetClockInfo(void*, int clock, unsigned* mhz) { return *mhz = clock == 1 ? 1755 : 210, 0; }
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) { return *milliwatts = 287500, 0; }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* reasons) {
   const char* text = std::getenv("HONE_FAKE_THROTTLE");
   return *reasons = text == nullptr ? 0 : std::strtoull(text, nullptr, 0), 0;
