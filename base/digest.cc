@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/status.h"
 
@@ -52,6 +53,15 @@ std::string Sha256Hex(std::string_view bytes) { return Hex(Sha256Of(bytes)); }
 bool IsSha256Hex(std::string_view text) {
   return text.size() == 2 * sizeof(Sha256Digest) &&
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+std::optional<Sha256Digest> ParseSha256Hex(std::string_view text) {
+  if (!IsSha256Hex(text)) return std::nullopt;
+  Sha256Digest digest = {};
+  for (size_t i = 0; i < digest.size(); ++i) {
+    std::from_chars(text.data() + 2 * i, text.data() + 2 * i + 2, digest[i], 16);
+  }
+  return digest;
 }
 
 }  // namespace hone

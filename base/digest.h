@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ std::string Sha256Hex(std::string_view bytes);  // 64 characters, lower case
 std::string Hex(const Sha256Digest& digest);    // the same form
 // Whether the text has the form that Hex gives.
 bool IsSha256Hex(std::string_view text);
+// The digest that Hex gives this text for; nullopt if the text has another form.
+std::optional<Sha256Digest> ParseSha256Hex(std::string_view text);
 Sha256Digest Sha256Of(std::string_view bytes);
 
 // The digest of bytes that come in pieces.

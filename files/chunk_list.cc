@@ -24,11 +24,10 @@ std::optional<std::string_view> TakeLine(std::string_view& text) {
 
 std::optional<ChunkName> ParseChunk(std::string_view line) {
   constexpr size_t kDigits = 2 * sizeof(Sha256Digest);
-  if (line.size() < kDigits + 2 || !IsSha256Hex(line.substr(0, kDigits)) || line[kDigits] != ' ') return std::nullopt;
-  ChunkName chunk;
-  for (size_t i = 0; i < chunk.digest.size(); ++i) {
-    std::from_chars(line.data() + 2 * i, line.data() + 2 * i + 2, chunk.digest[i], 16);
-  }
+  if (line.size() < kDigits + 2 || line[kDigits] != ' ') return std::nullopt;
+  const std::optional<Sha256Digest> digest = ParseSha256Hex(line.substr(0, kDigits));
+  if (!digest.has_value()) return std::nullopt;
+  ChunkName chunk{*digest, 0};
   const char* end = line.data() + line.size();
   const auto [after, error] = std::from_chars(line.data() + kDigits + 1, end, chunk.bytes);
   if (error != std::errc() || after != end) return std::nullopt;

@@ -63,12 +63,12 @@ class FileStore {
     bool completed = false;  // by this call: all of its chunks are in other files, too
   };
   // Announces a file. Whether complete or partial, it counts as used now. owner: whose quota it counts against, that of
-  // the last offer; "" = of none. holder: who offers it, and is told of it afterwards (Holds); "" = nobody, who need
-  // not show anything. A holder who offers a file that others have sent must know more of it than its digest, which
-  // others may tell: the digests of its chunks, or else one chunk is missing although the file is complete. Files that
-  // were unused for longest are deleted if the quota demands it. An offer with another list of chunks than the last one
-  // of the same file starts it anew. kInvalidArgument (CheckDescription), kResourceExhausted (a quota), kDataLoss (as
-  // for Put), kUnavailable (the disk is full or fails; nothing of the file is left behind).
+  // the last offer; "" = of none. holder: who offers it; "" = a caller that need not prove to have it. A digest is no
+  // secret, so it proves nothing. The digests of several chunks prove that the holder has the file. If the file has one
+  // chunk, the result names this chunk as missing, and Put of it is the proof. After the proof Holds is true. Files
+  // that were unused for longest are deleted if the quota demands it. An offer with another list of chunks than the
+  // last one of the same file starts it anew. kInvalidArgument (CheckDescription), kResourceExhausted (a quota),
+  // kDataLoss (as for Put), kUnavailable (the disk is full or fails; nothing of the file is left behind).
   absl::StatusOr<OfferResult> Offer(const FileDescription& file, const std::string& owner = "",
                                     const std::string& holder = "");
 

@@ -35,7 +35,7 @@ absl::Status FileRights::CheckFetch(const std::optional<FarmIdentity>& caller, c
                   caller->name, TruncateUtf8(digest, 80)));
 }
 
-// An agent that reports a file which it has not sent gives nobody a right to it.
+// Only reports of agents that sent the file count. An agent may report any digest.
 bool FileRights::HasRunWithOutputs(const FarmIdentity& client, const std::string& digest) const {
   std::set<std::string> agents;
   shell_->WithFarm([&](const Farm& farm, absl::Time) { agents = farm.AgentsThatReported(client.name, digest); });

@@ -30,7 +30,7 @@ class FileServiceShell final : public v1::FileService::Service {
   grpc::Status Offer(grpc::ServerContext* context, const v1::OfferFileRequest* request,
                      v1::OfferFileResponse* response) override {
     const absl::StatusOr<files::FileDescription> file = files::FromProto(request->file());
-    const std::string owner = rights_ == nullptr ? "" : rights_->OwnerOf(CallerOf(*context->auth_context()));
+    const std::string owner = rights_->OwnerOf(CallerOf(*context->auth_context()));
     const auto offer = file.ok() ? store_->Offer(*file, owner, Callers::IdentityIn(*context)) : file.status();
     if (!offer.ok() || offer->completed) Note(*context, "FileService/Offer", request->file().digest(), offer.status());
     if (!offer.ok()) return ToGrpc(offer.status());
@@ -78,7 +78,6 @@ class FileServiceShell final : public v1::FileService::Service {
  private:
   absl::Status CheckFetch(const grpc::ServerContext& context, std::string_view method,
                           const std::string& digest) const {
-    if (rights_ == nullptr) return absl::OkStatus();
     const absl::Status allowed = rights_->CheckFetch(CallerOf(*context.auth_context()), digest);
     if (!allowed.ok()) Note(context, method, digest, allowed);
     return allowed;

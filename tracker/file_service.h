@@ -24,8 +24,7 @@ absl::StatusOr<std::unique_ptr<files::FileStore>> OpenFiles(const std::filesyste
                                                             std::function<std::set<std::string>()> in_use);
 
 // The service is synchronous: its calls read and write a disk, on gRPC's threads for such calls, and take the lock of
-// the farm only for `in_use` and for a question of rights. store, rights: must outlive the service; rights: null where
-// all callers may fetch all files.
+// the farm only for `in_use` and for a question of rights. store, rights: must outlive the service.
 std::unique_ptr<grpc::Service> MakeFileService(files::FileStore* store, const FileRights* rights, Callers callers);
 
 }  // namespace hone::tracker

@@ -271,8 +271,8 @@ absl::StatusOr<Launcher::RunResult> Launcher::Exchange(const v1::Batch& batch, c
     std::jthread reading;
     const bool in_run = batch.has_run() && batch.run().seconds() * batch.run().packages_size() >= kMinuteCurveSeconds;
     const bool reads_power = !readings_.empty() && readings_.front().sensors.watts.has_value();
-    if (options_.reads_sensors_in_visits || in_run || reads_power) {
-      const bool often = options_.reads_sensors_in_visits || reads_power;
+    const bool often = options_.reads_sensors_in_visits || reads_power;
+    if (often || in_run) {
       const std::chrono::milliseconds period = often ? kBetweenReadings : kBetweenReadingsOfRun;
       reading = std::jthread(
           [this, period](const std::stop_token& over) { Repeat(over, period, [&] { CountWatts(ReadSensors()); }); });

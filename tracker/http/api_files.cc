@@ -38,15 +38,9 @@ absl::StatusOr<int64_t> IndexIn(const std::string& text) {
 }
 
 absl::StatusOr<Sha256Digest> DigestIn(const std::string& text) {
-  if (!IsSha256Hex(text)) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' is not the SHA-256 of a chunk in 64 hexadecimal digits of lower case", text));
-  }
-  Sha256Digest digest = {};
-  for (size_t i = 0; i < digest.size(); ++i) {
-    std::from_chars(text.data() + 2 * i, text.data() + 2 * i + 2, digest[i], 16);
-  }
-  return digest;
+  if (const std::optional<Sha256Digest> digest = ParseSha256Hex(text)) return *digest;
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is not the SHA-256 of a chunk in 64 hexadecimal digits of lower case", text));
 }
 
 absl::StatusOr<FileDescription> DescriptionIn(const ApiCall& call) {

@@ -57,6 +57,12 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
       fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
 }
 
+// Adds the digests of the files that the run reads.
+void AddDigests(const v1::RunTask& task, std::set<std::string>& digests) {
+  for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
+  if (task.has_inputs()) digests.insert(task.inputs().digest());
+}
+
 // The medians that lists of jobs show: of the last package, and before it that of the first one if there are several.
 void SetLatencies(const v1::RunReport& report, v1::JobProgress& progress) {
   const auto median = [](const v1::PackageReport& package) {
@@ -244,17 +250,12 @@ std::set<std::string> Farm::FilesInUse() const {
   std::set<std::string> digests;
   for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
     for (const v1::Job* job : jobs_.InState(state)) {
-      const v1::RunTask& task = job->spec().run();
-      for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
-      if (task.has_inputs()) digests.insert(task.inputs().digest());
+      AddDigests(job->spec().run(), digests);
       for (const v1::ModelFile& file : job->spec().model().files()) digests.insert(file.file().digest());
     }
   }
   // A tuner may have a run in its job.
-  for (const v1::RunTask* task : batches_.OpenRuns()) {
-    for (const v1::FileName& package : task->packages()) digests.insert(package.digest());
-    if (task->has_inputs()) digests.insert(task->inputs().digest());
-  }
+  for (const v1::RunTask* task : batches_.OpenRuns()) AddDigests(*task, digests);
   return digests;
 }
 

@@ -46,7 +46,9 @@ class TransferTest : public testing::Test {
   // Starts the tracker's side, with what was stored before.
   void Start(int64_t quota) {
     files_ = tracker::OpenFiles(folder_ / "tracker", quota, nullptr).value();
-    Serve(tracker::MakeFileService(files_.get(), nullptr, tracker::Callers(nullptr)));
+    // Calls without a certificate are those of the owner, for whom the rights need no farm.
+    rights_ = std::make_unique<tracker::FileRights>(nullptr, files_.get());
+    Serve(tracker::MakeFileService(files_.get(), rights_.get(), tracker::Callers(nullptr)));
   }
   void Serve(std::unique_ptr<grpc::Service> service) {
     service_ = std::move(service);
@@ -82,6 +84,7 @@ class TransferTest : public testing::Test {
   const std::unique_ptr<FileStore> cache_ = FileStore::Open(folder_ / "cache", {}).value();
   int port_ = 0;
   std::unique_ptr<FileStore> files_;
+  std::unique_ptr<tracker::FileRights> rights_;
   std::unique_ptr<grpc::Service> service_;
   std::unique_ptr<grpc::Server> server_;
   TransferProgress progress_;
