@@ -58,9 +58,7 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  ir::Bytes& BytesOf(TensorId id) {
-    return bytes_[static_cast<size_t>(plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id)];
-  }
+  ir::Bytes& BytesOf(TensorId id) { return bytes_[static_cast<size_t>(plan_.Root(id))]; }
 
   ir::Shape ShapeOf(TensorId id) const {
     ir::Shape shape;
@@ -94,7 +92,7 @@ class Interpreter {
     for (size_t i = 0; i < results.size(); ++i) {
       const TensorId id = call.arguments[workload->params.size() + i];
       BytesOf(id) = std::move(results[i]);
-      if (watch_) watch_(number, plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id, BytesOf(id));
+      if (watch_) watch_(number, plan_.Root(id), BytesOf(id));
     }
     return absl::OkStatus();
   }

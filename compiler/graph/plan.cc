@@ -76,8 +76,6 @@ class PlanBuilder {
     return static_cast<TensorId>(plan_.tensors.size()) - 1;
   }
 
-  TensorId Root(TensorId id) const { return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id; }
-
   TensorId TensorOf(ValueId id) {
     if (tensors_[id] >= 0) return tensors_[id];
     const Value& value = graph_.values[id];
@@ -85,7 +83,7 @@ class PlanBuilder {
     PlanTensor tensor{.name = value.name, .type = value.type, .data = value.data};
     if (auto source = alias_source_.find(id); source != alias_source_.end() && value.data == nullptr) {
       HONE_CHECK(value.type.elements() == graph_.values[source->second].type.elements());
-      tensor.alias_of = Root(TensorOf(source->second));
+      tensor.alias_of = plan_.Root(TensorOf(source->second));
     }
     return tensors_[id] = AddTensor(std::move(tensor));
   }
@@ -172,7 +170,7 @@ class PlanBuilder {
     if (IsControl(node, "Fit")) return AddFit(node);
     if (IsControl(node, "Foreign")) return AddForeign(node);
     ReadSize(SizesMadeBy(node).front(), TensorOf(node.inputs[0]));
-    plan_.tensors[TensorOf(node.outputs[0])].alias_of = Root(TensorOf(node.inputs[0]));
+    plan_.tensors[TensorOf(node.outputs[0])].alias_of = plan_.Root(TensorOf(node.inputs[0]));
     return absl::OkStatus();
   }
 
@@ -199,7 +197,7 @@ class PlanBuilder {
     for (size_t d = 0; d < made.size(); ++d) {
       if (made[d] != wanted[d]) AddAction({.kind = ActionKind::kRequire, .value = made[d] - wanted[d], .source = from});
     }
-    plan_.tensors[to].alias_of = Root(from);
+    plan_.tensors[to].alias_of = plan_.Root(from);
     return absl::OkStatus();
   }
 
@@ -356,7 +354,7 @@ class PlanBuilder {
     std::set<TensorId> taken;
     std::vector<TensorId> next;
     for (size_t i = 0; i < states.size(); ++i) {
-      next.push_back(Root(made[1 + i]));
+      next.push_back(plan_.Root(made[1 + i]));
       const bool is_state = std::ranges::find(states, next[i]) != states.end();
       if (next[i] == states[i] || (!is_state && taken.insert(next[i]).second)) continue;
       const TensorId kept = AddTensor({.name = {}, .type = plan_.tensors[made[1 + i]].type, .data = nullptr});
@@ -403,13 +401,13 @@ class PlanBuilder {
     std::set<TensorId> named(plan_.inputs.begin(), plan_.inputs.end());
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       TensorId id = TensorOf(graph_.outputs[i]);
-      if (building_.swapped.contains(Root(id))) {
+      if (building_.swapped.contains(plan_.Root(id))) {
         const TensorId moved = id;
         id = AddTensor({.name = {}, .type = plan_.tensors[moved].type, .data = nullptr});
         Copy(moved, id);
         named.insert(id);
       } else if (plan_.tensors[id].data != nullptr || !named.insert(id).second) {
-        id = AddTensor({.name = {}, .type = plan_.tensors[id].type, .data = nullptr, .alias_of = Root(id)});
+        id = AddTensor({.name = {}, .type = plan_.tensors[id].type, .data = nullptr, .alias_of = plan_.Root(id)});
       }
       plan_.tensors[id].name = graph_.output_names[i];
       plan_.outputs.push_back(id);
@@ -418,7 +416,7 @@ class PlanBuilder {
 
   void AddValues() {
     for (size_t id = 0; id < tensors_.size(); ++id) {
-      if (tensors_[id] < 0 || building_.swapped.contains(Root(tensors_[id]))) continue;
+      if (tensors_[id] < 0 || building_.swapped.contains(plan_.Root(tensors_[id]))) continue;
       for (const FileValue& value : graph_.values[id].held) {
         plan_.values.push_back({value.name, tensors_[id], value.axes});
       }

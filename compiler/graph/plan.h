@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,22 @@ struct Plan {
   // The nodes of the file that no call computes: computed at compile time, without effect, views, or control flow.
   std::vector<Origin> uncalled;
   std::vector<PlanValue> values;  // of tensors outside of loops and branches
+
+  // The tensor whose memory this one is: its alias_of, or itself.
+  TensorId Root(TensorId id) const { return tensors[id].alias_of >= 0 ? tensors[id].alias_of : id; }
+  // The arguments that the call reads, and those that it writes. They refer to the call.
+  std::span<const TensorId> InputsOf(const PlanCall& call) const {
+    return std::span(call.arguments).first(CountInputs(call));
+  }
+  std::span<const TensorId> OutputsOf(const PlanCall& call) const {
+    return std::span(call.arguments).subspan(CountInputs(call));
+  }
+
+ private:
+  size_t CountInputs(const PlanCall& call) const {
+    return call.foreign >= 0 ? foreign[static_cast<size_t>(call.foreign)].inputs
+                             : workloads[static_cast<size_t>(call.workload)].params.size();
+  }
 };
 
 // The values that a dimension may have: multiples of `step` from `min` to `max`, both included. One number is a range,

@@ -35,7 +35,7 @@ class Comparer {
     for (const graph::PlanValue& value : plan_.values) {
       const auto held = held_.find(value.name);
       if (held == held_.end()) continue;
-      known_.insert(Root(value.tensor));
+      known_.insert(plan_.Root(value.tensor));
       for (const Held& place : held->second) known_tensors_.insert(run.kept.tensors[place.kept].tensor);
     }
     const absl::StatusOr<target::Target> target = target::ParseTarget(run.tables.target());
@@ -68,10 +68,6 @@ class Comparer {
   }
 
  private:
-  graph::TensorId Root(graph::TensorId id) const {
-    return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id;
-  }
-
   // Finds the outputs of the package. A run elsewhere may say anything.
   absl::Status CheckRun() {
     for (const run::KeptTensor& kept : run_.kept.tensors) {
@@ -93,10 +89,8 @@ class Comparer {
   // Finds the nodes of the file that compute each tensor.
   void FindMakers() {
     for (const graph::PlanCall& call : plan_.calls) {
-      const size_t inputs =
-          call.foreign >= 0 ? plan_.foreign[call.foreign].inputs : plan_.workloads[call.workload].params.size();
-      for (size_t i = inputs; i < call.arguments.size(); ++i) {
-        std::vector<run::ModelNode>& nodes = makers_[Root(call.arguments[i])];
+      for (const graph::TensorId output : plan_.OutputsOf(call)) {
+        std::vector<run::ModelNode>& nodes = makers_[plan_.Root(output)];
         if (!nodes.empty()) continue;
         for (const graph::Origin& origin : call.origins) nodes.push_back({origin.name, origin.op});
       }
@@ -163,7 +157,8 @@ class Comparer {
     std::vector<uint8_t> taken;
     for (const Held& held : PlacesOf(value)) {
       std::optional<std::vector<uint8_t>> own = ElementsOf(held, own_shape);
-      if (!own.has_value() || !judged_.insert({Root(tensor), held.kept}).second) continue;  // or another name of them
+      if (!own.has_value() || !judged_.insert({plan_.Root(tensor), held.kept}).second)
+        continue;  // or another name of them
       const run::KeptTensor& kept = run_.kept.tensors[held.kept];
       ValueDifference& added = Add(plan_.values[value].name, tensor, own_shape);
       added.error = CompareValue(value, held, *own, elements);
@@ -182,11 +177,11 @@ class Comparer {
   }
 
   ValueDifference& Add(const std::string& name, graph::TensorId tensor, const std::vector<int64_t>& shape) {
-    compared_.insert(Root(tensor));
+    compared_.insert(plan_.Root(tensor));
     names_.insert(name);
     ValueDifference& added = result_.values.emplace_back();
     added.name = name;
-    added.nodes = makers_[Root(tensor)];
+    added.nodes = makers_[plan_.Root(tensor)];
     added.dtype = plan_.tensors[tensor].type.dtype;
     added.shape = shape;
     added.tolerance = bounds_[tensor];
@@ -213,7 +208,7 @@ class Comparer {
 
   void Count() {
     std::set<graph::TensorId> tensors;
-    for (const graph::PlanValue& value : plan_.values) tensors.insert(Root(value.tensor));
+    for (const graph::PlanValue& value : plan_.values) tensors.insert(plan_.Root(value.tensor));
     result_.not_compared = static_cast<size_t>(
         std::ranges::count_if(tensors, [&](graph::TensorId id) { return !compared_.contains(id); }));
     std::set<size_t> checked;

@@ -96,23 +96,20 @@ Tolerance ToleranceOf(const Computation& made, ir::DType dtype, bool rounds_fact
 std::vector<Tolerance> ErrorBounds(const graph::Plan& plan, const std::set<graph::TensorId>& known,
                                    bool rounds_factors) {
   std::vector<Computation> made(plan.tensors.size());  // of tensors without alias_of
-  const auto root = [&](graph::TensorId id) { return plan.tensors[id].alias_of >= 0 ? plan.tensors[id].alias_of : id; };
   std::vector<Tolerance> bounds(plan.tensors.size());
   for (const graph::PlanCall& call : plan.calls) {
     Computation result;
-    const size_t inputs =
-        call.foreign >= 0 ? plan.foreign[call.foreign].inputs : plan.workloads[call.workload].params.size();
-    for (size_t i = 0; i < inputs; ++i) {
-      if (!known.contains(root(call.arguments[i]))) result.Add(made[root(call.arguments[i])]);
+    for (const graph::TensorId input : plan.InputsOf(call)) {
+      if (!known.contains(plan.Root(input))) result.Add(made[plan.Root(input)]);
     }
     if (call.foreign < 0) result = Through(plan.workloads[call.workload], result);
-    for (size_t i = inputs; i < call.arguments.size(); ++i) {
-      const graph::TensorId id = root(call.arguments[i]);
+    for (const graph::TensorId output : plan.OutputsOf(call)) {
+      const graph::TensorId id = plan.Root(output);
       made[id].Add(result);
       bounds[id] = ToleranceOf(made[id], plan.tensors[id].type.dtype, rounds_factors);
     }
   }
-  for (size_t id = 0; id < bounds.size(); ++id) bounds[id] = bounds[root(static_cast<graph::TensorId>(id))];
+  for (size_t id = 0; id < bounds.size(); ++id) bounds[id] = bounds[plan.Root(static_cast<graph::TensorId>(id))];
   return bounds;
 }
 

@@ -108,10 +108,4 @@ std::vector<size_t> ProgramTables::CallsBehind(size_t call, const std::set<size_
   return result;
 }
 
-absl::StatusOr<PackageRun> RunPackage(run::LoadedPackage& package, const std::string& path) {
-  HONE_ASSIGN_OR_RETURN(run::KeptRun kept, run::RunAndKeep(package));
-  HONE_ASSIGN_OR_RETURN(ProgramTables tables, ProgramTables::Read(path, kept.program));
-  return PackageRun{std::move(tables), std::move(kept)};
-}
-
 }  // namespace hone::diff

@@ -65,9 +65,6 @@ struct PackageRun {
   run::KeptRun kept;
 };
 
-// Runs the package once, with the inputs that are set. path: of its file.
-absl::StatusOr<PackageRun> RunPackage(run::LoadedPackage& package, const std::string& path);
-
 }  // namespace hone::diff
 
 #endif  // HONE_DEPLOY_DIFF_PACKAGE_RUN_H_

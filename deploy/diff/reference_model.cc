@@ -17,10 +17,6 @@
 namespace hone::diff {
 namespace {
 
-graph::TensorId RootOf(const graph::Plan& plan, graph::TensorId id) {
-  return plan.tensors[id].alias_of >= 0 ? plan.tensors[id].alias_of : id;
-}
-
 std::span<uint8_t> ElementsOf(const DLTensor& tensor) {
   auto bytes = static_cast<size_t>((tensor.dtype.bits + 7) / 8);
   for (int32_t d = 0; d < tensor.ndim; ++d) bytes *= static_cast<size_t>(tensor.shape[d]);
@@ -37,7 +33,7 @@ absl::StatusOr<ReferenceModel> ReferenceModel::Make(const std::string& onnx_path
   ReferenceModel reference(std::move(plan));
   reference.values_of_.resize(reference.plan_.tensors.size());
   for (size_t v = 0; v < reference.plan_.values.size(); ++v) {
-    reference.values_of_[RootOf(reference.plan_, reference.plan_.values[v].tensor)].push_back(v);
+    reference.values_of_[reference.plan_.Root(reference.plan_.values[v].tensor)].push_back(v);
   }
   if (!options.interpret) HONE_RETURN_IF_ERROR(reference.Compile(options));
   return reference;

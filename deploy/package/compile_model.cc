@@ -47,8 +47,7 @@ std::vector<InputRange> InputRanges(const graph::Plan& plan) {
     if (call.foreign >= 0) continue;
     const ir::Workload& workload = plan.workloads[call.workload];
     for (size_t p = 0; p < workload.params.size(); ++p) {
-      const graph::PlanTensor& tensor = plan.tensors[call.arguments[p]];
-      const graph::TensorId id = tensor.alias_of >= 0 ? tensor.alias_of : call.arguments[p];
+      const graph::TensorId id = plan.Root(call.arguments[p]);
       const ir::Param& param = workload.params[p];
       if (!inputs.contains(id) || (param.low == -1.0 && param.high == 1.0)) continue;
       // InputRange::high is exclusive, Param::high is inclusive for integers.

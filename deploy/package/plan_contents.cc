@@ -53,10 +53,6 @@ class ContentsBuilder {
     TensorId source, target;
   };
 
-  graph::TensorId Root(graph::TensorId id) const {
-    return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id;
-  }
-
   size_t KernelOf(const graph::PlanCall& call) const {
     return call.foreign < 0 ? static_cast<size_t>(call.workload) : kernels_.size() + static_cast<size_t>(call.foreign);
   }
@@ -74,7 +70,7 @@ class ContentsBuilder {
     }
     for (const graph::PlanCall& call : plan_.calls) {
       const uint32_t home = result_.program.HomeOf({.kernel = static_cast<uint32_t>(KernelOf(call))});
-      for (const graph::TensorId output : OutputsOf(call)) homes_.emplace(Leader(output), home);
+      for (const graph::TensorId output : plan_.OutputsOf(call)) homes_.emplace(Leader(output), home);
     }
     for (const graph::PlanAction& action : plan_.actions) {
       if (action.kind != graph::ActionKind::kCopy && action.kind != graph::ActionKind::kCopyRow) continue;
@@ -85,18 +81,9 @@ class ContentsBuilder {
 
   // The tensor that stands for all which exchange their memory with this one.
   graph::TensorId Leader(graph::TensorId id) const {
-    id = Root(id);
+    id = plan_.Root(id);
     while (leaders_[id] != id) id = leaders_[id];
     return id;
-  }
-
-  std::vector<graph::TensorId> OutputsOf(const graph::PlanCall& call) const {
-    if (call.foreign >= 0) {
-      const auto inputs = static_cast<std::ptrdiff_t>(plan_.foreign[static_cast<size_t>(call.foreign)].inputs);
-      return {call.arguments.begin() + inputs, call.arguments.end()};
-    }
-    const auto outputs = static_cast<std::ptrdiff_t>(plan_.workloads[call.workload].outputs.size());
-    return {call.arguments.end() - outputs, call.arguments.end()};
   }
 
   uint32_t HomeOfTensor(graph::TensorId id) const {
@@ -137,7 +124,7 @@ class ContentsBuilder {
       result_.program.outputs.push_back(port);
       // If a kernel computes the output, or the tensor of which the output is a reshape, it writes to the output
       // directly.
-      const graph::TensorId root = Root(id);
+      const graph::TensorId root = plan_.Root(id);
       const bool computed = plan_.tensors[root].data == nullptr && !ids_[root].has_value();
       if (!computed) continue;
       ids_[root] = port;
@@ -146,7 +133,7 @@ class ContentsBuilder {
   }
 
   TensorId TensorOf(graph::TensorId id) {
-    const graph::TensorId root = Root(id);
+    const graph::TensorId root = plan_.Root(id);
     if (ids_[root].has_value()) return *ids_[root];
     const graph::PlanTensor& tensor = plan_.tensors[root];
     if (tensor.data != nullptr) {
@@ -186,7 +173,7 @@ class ContentsBuilder {
     std::vector<Bytes> params;
     if (call.foreign >= 0) return params;
     for (size_t p = 0; p < plan_.workloads[call.workload].params.size(); ++p) {
-      const graph::PlanTensor& tensor = plan_.tensors[Root(call.arguments[p])];
+      const graph::PlanTensor& tensor = plan_.tensors[plan_.Root(call.arguments[p])];
       params.push_back(tensor.data == nullptr ? Bytes() : BytesOfTensor(tensor.data));
     }
     return params;
@@ -404,7 +391,7 @@ class ContentsBuilder {
   // Names the values of the file that tensors hold which calls write.
   void AddValues() {
     for (const graph::PlanValue& value : plan_.values) {
-      const std::optional<TensorId> id = ids_[Root(value.tensor)];
+      const std::optional<TensorId> id = ids_[plan_.Root(value.tensor)];
       if (!id.has_value() || !IsWritten(result_.program.tensors[*id])) continue;
       result_.program.values.push_back({value.name, *id, {value.axes.begin(), value.axes.end()}});
     }

@@ -111,7 +111,7 @@ Checked CheckPlan(const onnx::GraphProto& proto, const graph::Plan& plan) {
   Names uncalled;
   for (const graph::Origin& origin : plan.uncalled) uncalled.insert(origin.name);
   const FileGraph file(proto, uncalled);
-  const auto root = [&](graph::TensorId id) { return plan.tensors[id].alias_of >= 0 ? plan.tensors[id].alias_of : id; };
+  const auto root = [&](graph::TensorId id) { return plan.Root(id); };
   std::map<graph::TensorId, Names> held;
   for (const graph::PlanValue& value : plan.values) held[root(value.tensor)].insert(value.name);
   for (const graph::TensorId id : plan.inputs) held[root(id)].insert(plan.tensors[id].name);

@@ -44,9 +44,11 @@ class DiffCase {
     auto package = run::LoadedPackage::Load(package_path(), {.threads = 1});
     EXPECT_TRUE(package.ok()) << package.status();
     EXPECT_TRUE(package->FillInputs(run::kRandomInputsSeed).ok());
-    const auto run = RunPackage(*package, package_path());
-    EXPECT_TRUE(run.ok()) << run.status();
-    absl::StatusOr<ModelDifference> difference = DiffModel(reference, *run);
+    absl::StatusOr<run::KeptRun> kept = run::RunAndKeep(*package);
+    EXPECT_TRUE(kept.ok()) << kept.status();
+    absl::StatusOr<ProgramTables> tables = ProgramTables::Read(package_path(), kept->program);
+    EXPECT_TRUE(tables.ok()) << tables.status();
+    absl::StatusOr<ModelDifference> difference = DiffModel(reference, {*std::move(tables), *std::move(kept)});
     EXPECT_TRUE(difference.ok()) << difference.status();
     return difference.ok() ? *std::move(difference) : ModelDifference();
   }
