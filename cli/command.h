@@ -29,14 +29,18 @@ enum ExitCode : int {
   kDifferent = 5
 };
 
+// The status with a mark, by which FinishCommand chooses the exit code.
+inline absl::Status Marked(absl::Status status, const char* mark) {
+  status.SetPayload(mark, absl::Cord());
+  return status;
+}
+
 // The error for a command line that parses but makes no sense, such as two options that exclude each other. Its exit
 // code is kWrongUsage. The mark is a payload, because other rooms return kInvalidArgument for bad files.
 inline constexpr char kUsageMark[] = "hone.cli/usage";
 
 inline absl::Status UsageError(const std::string& message) {
-  absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload(kUsageMark, absl::Cord());
-  return status;
+  return Marked(absl::InvalidArgumentError(message), kUsageMark);
 }
 
 // The error for records that --require asks for and that do not exist. Its exit code is kRecordsMissing, so that a
@@ -44,27 +48,21 @@ inline absl::Status UsageError(const std::string& message) {
 inline constexpr char kMissingMark[] = "hone.cli/missing";
 
 inline absl::Status RecordsMissingError(const std::string& message) {
-  absl::Status status = absl::NotFoundError(message);
-  status.SetPayload(kMissingMark, absl::Cord());
-  return status;
+  return Marked(absl::NotFoundError(message), kMissingMark);
 }
 
 // The error for a package that is slower than `gate` allows. Its exit code is kSlower.
 inline constexpr char kSlowerMark[] = "hone.cli/slower";
 
 inline absl::Status SlowerError(const std::string& message) {
-  absl::Status status = absl::FailedPreconditionError(message);
-  status.SetPayload(kSlowerMark, absl::Cord());
-  return status;
+  return Marked(absl::FailedPreconditionError(message), kSlowerMark);
 }
 
 // The error for a package that differs from its model. Its exit code is kDifferent.
 inline constexpr char kDifferentMark[] = "hone.cli/different";
 
 inline absl::Status DifferentError(const std::string& message) {
-  absl::Status status = absl::FailedPreconditionError(message);
-  status.SetPayload(kDifferentMark, absl::Cord());
-  return status;
+  return Marked(absl::FailedPreconditionError(message), kDifferentMark);
 }
 
 // Prints "hone: <message>" on standard error unless `status` is OK, and returns the exit code of the process.

@@ -146,9 +146,8 @@ void TakeJobs(const std::vector<v1::Job>& jobs, const ComparisonEnd& end, std::v
   }
 }
 
-absl::Status RunAll(CompareOptions& options, const std::shared_ptr<grpc::Channel>& channel, JobClient& client,
-                    const std::vector<PlannedRun>& runs, std::vector<ComparedDevice>& devices) {
-  HONE_ASSIGN_OR_RETURN(v1::RunTask task, TaskOf(options.runs));
+absl::Status RunAll(CompareOptions& options, v1::RunTask task, const std::shared_ptr<grpc::Channel>& channel,
+                    JobClient& client, const std::vector<PlannedRun>& runs, std::vector<ComparedDevice>& devices) {
   const Interrupts interrupts;
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs,
                         SubmitRuns(channel, client, interrupts, runs, {{}, options.runs.input, std::move(task)}));
@@ -163,7 +162,7 @@ absl::Status Compare(CompareOptions& options) {
   if (options.packages.size() + 1 > kRunPackagesMax) {
     return UsageError(fmt::format("--package: a device compares {} packages at most", kRunPackagesMax));
   }
-  HONE_RETURN_IF_ERROR(CheckInputOptions(options.runs));
+  HONE_ASSIGN_OR_RETURN(v1::RunTask task, TaskOf(options.runs));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.device.tracker.Connect());
   JobClient client(channel, options.device.tracker.address);
   HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse listed, client.Devices());
@@ -172,7 +171,7 @@ absl::Status Compare(CompareOptions& options) {
   ModelPackages models(options.runs.ForModel(), options.device.tracker);
   std::vector<PlannedRun> runs;
   std::vector<ComparedDevice> devices = Prepare(options, known, names, models, runs);
-  if (!runs.empty()) HONE_RETURN_IF_ERROR(RunAll(options, channel, client, runs, devices));
+  if (!runs.empty()) HONE_RETURN_IF_ERROR(RunAll(options, std::move(task), channel, client, runs, devices));
   HONE_RETURN_IF_ERROR(options.runs.json ? PrintJson(ComparisonToJson(devices)) : PrintText(ComparisonToText(devices)));
   const std::string missing = NamesOfMissing(devices);
   return missing.empty() ? absl::OkStatus() : absl::UnavailableError("no answer of " + missing);

@@ -9,6 +9,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "cli/call_tracker.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/farm_devices.h"
@@ -24,7 +25,6 @@
 #include "hone/v1/admin.grpc.pb.h"
 #include "proto/convert.h"
 #include "tracker/queue/matches.h"
-#include "transport/transport.h"
 
 namespace hone::cli {
 namespace {
@@ -257,22 +257,18 @@ absl::Status Tuners(FarmOptions& options) {
 absl::Status Drain(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
-  grpc::Status status;
   if (options.undo) {
     v1::UndrainRequest request;
-    v1::UndrainResponse response;
     request.set_agent_id(options.agent);
-    status = admin->Undrain(&context, request, &response);
+    HONE_RETURN_IF_ERROR(
+        CallTracker(*admin, &v1::AdminService::Stub::Undrain, request, options.tracker.address).status());
   } else {
     v1::DrainRequest request;
-    v1::DrainResponse response;
     request.set_agent_id(options.agent);
     request.set_reason(options.reason);
-    status = admin->Drain(&context, request, &response);
+    HONE_RETURN_IF_ERROR(
+        CallTracker(*admin, &v1::AdminService::Stub::Drain, request, options.tracker.address).status());
   }
-  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
   // The name of an agent that has not joined yet is allowed. Usually it is a typing error, and the intended board keeps
   // working, so a message says so.
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, KnownDevices(options.tracker));

@@ -13,6 +13,7 @@
 #include "base/parse_duration.h"
 #include "base/shell_word.h"
 #include "base/status.h"
+#include "cli/call_tracker.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
@@ -124,12 +125,7 @@ absl::StatusOr<Response> Call(IdentityOptions& options, const Request& request, 
   }
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto stub = v1::IdentityService::NewStub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
-  Response response;
-  const grpc::Status status = (stub.get()->*method)(&context, request, &response);
-  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
-  return response;
+  return CallTracker(*stub, method, request, options.tracker.address);
 }
 
 std::string TimeText(const google::protobuf::Timestamp& time) {

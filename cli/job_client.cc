@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -12,11 +11,11 @@
 #include "absl/time/time.h"
 #include "base/status.h"
 #include "base/steady_time.h"
+#include "cli/call_tracker.h"
 #include "cli/command.h"
 #include "cli/job_text.h"
 #include "cli/output.h"
 #include "proto/convert.h"
-#include "transport/transport.h"
 
 namespace hone::cli {
 namespace {
@@ -24,17 +23,14 @@ namespace {
 // Whether the tracker did not answer, so that a retry may succeed. The tracker may still have executed the call.
 bool IsNoAnswer(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
+constexpr absl::Duration kSubmitTimeMax = absl::Seconds(30);  // a job may have megabytes
+
 }  // namespace
 
 absl::StatusOr<v1::Job> JobClient::SubmitOne(const v1::JobSpec& spec) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec;
-  v1::Job job;
-  if (const grpc::Status status = jobs_->Submit(&context, request, &job); !status.ok())
-    return Annotate(FromGrpc(status), "tracker " + address_);
-  return job;
+  return CallTracker(*jobs_, &v1::JobService::Stub::Submit, request, address_, kSubmitTimeMax);
 }
 
 absl::StatusOr<v1::Job> JobClient::SubmitWithRetry(const v1::JobSpec& spec,
@@ -80,14 +76,9 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::Job
 }
 
 absl::StatusOr<v1::Job> JobClient::Get(const std::string& job_id) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
   v1::GetJobRequest request;
   request.set_job_id(job_id);
-  v1::Job job;
-  if (const grpc::Status status = jobs_->Get(&context, request, &job); !status.ok())
-    return Annotate(FromGrpc(status), "tracker " + address_);
-  return job;
+  return CallTracker(*jobs_, &v1::JobService::Stub::Get, request, address_);
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::FindJobs(const std::string& id) {
@@ -103,14 +94,9 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::FindJobs(const std::string& id) 
 }
 
 absl::StatusOr<v1::Job> JobClient::Cancel(const std::string& job_id) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
   v1::CancelJobRequest request;
   request.set_job_id(job_id);
-  v1::Job job;
-  if (const grpc::Status status = jobs_->Cancel(&context, request, &job); !status.ok())
-    return Annotate(FromGrpc(status), "tracker " + address_);
-  return job;
+  return CallTracker(*jobs_, &v1::JobService::Stub::Cancel, request, address_);
 }
 
 absl::Status JobClient::CancelAll(std::vector<std::string>& job_ids) {
@@ -128,29 +114,16 @@ absl::Status JobClient::CancelAll(std::vector<std::string>& job_ids) {
 }
 
 absl::StatusOr<v1::ListDevicesResponse> JobClient::Devices() {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
-  v1::ListDevicesResponse response;
-  const grpc::Status status = admin_->ListDevices(&context, v1::ListDevicesRequest(), &response);
-  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
-  return response;
+  return CallTracker(*admin_, &v1::AdminService::Stub::ListDevices, v1::ListDevicesRequest(), address_);
 }
 
 absl::StatusOr<v1::ListTunersResponse> JobClient::Tuners() {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
-  v1::ListTunersResponse response;
-  const grpc::Status status = admin_->ListTuners(&context, v1::ListTunersRequest(), &response);
-  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
-  return response;
+  return CallTracker(*admin_, &v1::AdminService::Stub::ListTuners, v1::ListTunersRequest(), address_);
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::List(const v1::ListJobsRequest& request) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
-  v1::ListJobsResponse response;
-  if (const grpc::Status status = jobs_->List(&context, request, &response); !status.ok())
-    return Annotate(FromGrpc(status), "tracker " + address_);
+  HONE_ASSIGN_OR_RETURN(const v1::ListJobsResponse response,
+                        CallTracker(*jobs_, &v1::JobService::Stub::List, request, address_));
   return std::vector<v1::Job>(response.jobs().begin(), response.jobs().end());
 }
 
@@ -165,24 +138,22 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
     for (size_t i = 0; i < jobs.size(); ++i) {
       if (ended[i]) continue;
       HONE_RETURN_IF_ERROR(on_idle());
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
       v1::WatchJobRequest request;
       request.set_job_id(jobs[i].id());
       request.set_after_sequence(seen[i]);
       *request.mutable_max_wait() = ToProto(wait);
-      v1::WatchJobResponse response;
-      const absl::Status status = Annotate(FromGrpc(jobs_->Watch(&context, request, &response)), "tracker " + address_);
-      if (IsNoAnswer(status)) {
-        if (std::exchange(answers, false)) on_tracker_away(status);
+      const absl::StatusOr<v1::WatchJobResponse> response =
+          CallTracker(*jobs_, &v1::JobService::Stub::Watch, request, address_);
+      if (IsNoAnswer(response.status())) {
+        if (std::exchange(answers, false)) on_tracker_away(response.status());
         absl::SleepFor(absl::Milliseconds(300));  // the pause between retries while the tracker restarts
         continue;
       }
-      HONE_RETURN_IF_ERROR(status);
+      HONE_RETURN_IF_ERROR(response.status());
       answers = true;
-      for (const v1::JobEvent& event : response.events()) seen[i] = std::max(seen[i], event.sequence());
-      HONE_RETURN_IF_ERROR(on_answer(response));
-      jobs[i] = response.job();
+      for (const v1::JobEvent& event : response->events()) seen[i] = std::max(seen[i], event.sequence());
+      HONE_RETURN_IF_ERROR(on_answer(*response));
+      jobs[i] = response->job();
       ended[i] = HasEnded(jobs[i].state());
     }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tracker_records.h"
 
-#include <chrono>
-
+#include "absl/time/time.h"
 #include "base/status.h"
+#include "cli/call_tracker.h"
 #include "proto/convert.h"
 #include "tracker/convert.h"
 #include "transport/transport.h"
@@ -16,11 +16,9 @@ using records::StoredRecord;
 using tracker::FromProto;
 using tracker::ToProto;
 
-// Limits a call whose answer is one message. Streams have no deadline: they may take long, and keep-alive ends them if
-// the connection breaks.
-void SetDeadline(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-}
+// Of a call whose answer is one message. Streams have no deadline: they may take long, and keep-alive ends them if the
+// connection breaks.
+constexpr absl::Duration kCallTimeMax = absl::Seconds(60);
 
 }  // namespace
 
@@ -29,10 +27,8 @@ absl::Status TrackerRecords::Annotated(const grpc::Status& status) const { retur
 absl::StatusOr<records::AppendReport> TrackerRecords::Append(std::span<const records::Record> records) {
   v1::AppendRecordsRequest request;
   for (const records::Record& record : records) *request.add_records() = ToProto(StoredRecord{0, record});
-  grpc::ClientContext context;
-  SetDeadline(context);
-  v1::AppendRecordsResponse response;
-  HONE_RETURN_IF_ERROR(Annotated(stub_->Append(&context, request, &response)));
+  HONE_ASSIGN_OR_RETURN(const v1::AppendRecordsResponse response,
+                        CallTracker(*stub_, &v1::RecordService::Stub::Append, request, address_, kCallTimeMax));
   records::AppendReport report;
   report.appended = static_cast<size_t>(response.appended());
   report.duplicates = static_cast<size_t>(response.known());
@@ -82,10 +78,9 @@ absl::StatusOr<int64_t> TrackerRecords::Visit(const records::Filter& filter,
 }
 
 absl::StatusOr<records::Stats> TrackerRecords::Summarize() const {
-  grpc::ClientContext context;
-  SetDeadline(context);
-  v1::RecordStatsResponse response;
-  HONE_RETURN_IF_ERROR(Annotated(stub_->Stats(&context, v1::RecordStatsRequest(), &response)));
+  HONE_ASSIGN_OR_RETURN(
+      const v1::RecordStatsResponse response,
+      CallTracker(*stub_, &v1::RecordService::Stub::Stats, v1::RecordStatsRequest(), address_, kCallTimeMax));
   records::Stats stats;
   stats.records = response.records();
   stats.workloads = response.workloads();
