@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the OpenAPI 3.1 document of the tracker's API, made of docs/API.md (addresses, roles, parameters, what fields
-// are) and src/api_types.ts (their types), so that nothing is written down twice. `npm run openapi` puts it where the
-// tracker serves it; tests compare it with the tracker's answers.
+// are) and src/api_types.ts (their types), so that nothing is written down twice. `npm run build` writes it into dist/,
+// from where the tracker serves it; tests compare it with the tracker's answers.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

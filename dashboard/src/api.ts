@@ -22,6 +22,11 @@ export class ApiError extends Error {
   }
 }
 
+/** What a reader is told of an error. */
+export function textOf(error: unknown): string {
+  return error instanceof ApiError ? error.message : String(error);
+}
+
 /** The key of an address that the tracker printed, or one that stands alone; null of anything else. */
 export function keyIn(text: string): string | null {
   return /^(?:.*#key=)?([0-9a-f]+)$/.exec(text)?.[1] ?? null;

@@ -73,3 +73,15 @@ export function sparingly(act: () => Promise<void>, leastMs: number, closed: Abo
     if (!running && !closed.aborted) void run();
   };
 }
+
+/** Loads something and shows the page anew, as sparingly does. */
+export function reloading(window: Window, load: () => Promise<void>, leastMs: number): () => void {
+  return sparingly(
+    async () => {
+      await load();
+      window.show();
+    },
+    leastMs,
+    window.closed,
+  );
+}

@@ -43,23 +43,25 @@ export function repeatCommand(job: Pick<Job, 'devices'>, run: Run, tracker: stri
 
 const withoutEnding = (name: string) => name.replace(/\.onnx$/, '');
 
+/** Where the job's winners are for: its first device, or else its target. */
+const tunedFor = (job: Pick<Job, 'target' | 'devices'>) =>
+  job.devices.length > 0 ? each('--device', job.devices.slice(0, 1)) : ['--target', job.target];
+
 /** Compiles a tuned model with what the farm knows of it. */
 export function compileCommand(job: Pick<Job, 'model' | 'target' | 'devices'>, tracker: string): string {
-  const place = job.devices.length > 0 ? each('--device', job.devices.slice(0, 1)) : ['--target', job.target];
   return commandOf([
     'hone',
     'compile',
     asFile(job.model),
     '-o',
     asFile(`${withoutEnding(job.model)}.hone`),
-    place,
+    tunedFor(job),
     withTracker(tracker),
   ]);
 }
 
 /** Pins the fastest kernels of a tuned model in a file, so that every later compilation takes the same. */
 export function lockCommand(job: Pick<Job, 'model' | 'target' | 'devices'>, tracker: string): string {
-  const place = job.devices.length > 0 ? each('--device', job.devices.slice(0, 1)) : ['--target', job.target];
   return commandOf([
     'hone',
     'records',
@@ -68,7 +70,7 @@ export function lockCommand(job: Pick<Job, 'model' | 'target' | 'devices'>, trac
     asFile(job.model),
     '-o',
     asFile(`${withoutEnding(job.model)}.lock`),
-    place,
+    tunedFor(job),
     withTracker(tracker),
   ]);
 }

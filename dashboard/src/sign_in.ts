@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is shown to somebody whom the tracker does not know: where to get in.
-import { act, ApiError, keyIn, setKey, usesKey } from './api';
+import { act, keyIn, setKey, textOf, usesKey } from './api';
 import { h } from './dom';
 import { command } from './widgets';
 
@@ -21,7 +21,7 @@ export function signIn(why: string, done: () => void): HTMLElement {
       else await act('POST', 'session', { token: text });
       done();
     } catch (error) {
-      answer.textContent = error instanceof ApiError ? error.message : String(error);
+      answer.textContent = textOf(error);
     }
   };
   return h(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // All devices: what each does, how it is, and what may be done about it.
-import { act, ApiError, ask } from '../api';
+import { act, ask, textOf } from '../api';
 import type { Device, Devices, TunerLine, Tuners } from '../api_types';
 import { h } from '../dom';
 import { count, duration, instant, number, short } from '../format';
 import { firstDevice } from '../first_steps';
 import { addressOf } from '../links';
-import { may, type Page, sparingly, type Window } from '../page';
+import { may, type Page, reloading, type Window } from '../page';
 import { tunerCommand } from '../shell_commands';
 import { type Column, table } from '../table';
 import { badge, button, choice, command, confirmed, link, moment, section } from '../widgets';
@@ -49,7 +49,7 @@ export function agentActions(window: Window, device: Device): HTMLElement | null
       await act('POST', `agents/${encodeURIComponent(agent)}/${what}`, body);
       window.say(what === 'drain' ? `${agent} is drained.` : `${agent} is released.`);
     } catch (error) {
-      window.say(error instanceof ApiError ? error.message : String(error));
+      window.say(textOf(error));
     }
   }
   async function drain() {
@@ -148,14 +148,7 @@ export function devicesPage(window: Window): Page {
     tuners = (await ask<Tuners>('tuners', window.closed)).tuners;
   };
   // No event tells of tuners, but what they take and end is told.
-  const refreshTuners = sparingly(
-    async () => {
-      await loadTuners();
-      window.show();
-    },
-    oftenest,
-    window.closed,
-  );
+  const refreshTuners = reloading(window, loadTuners, oftenest);
   return {
     title: () => 'Devices',
     async load() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job: what it is, how it is, why it ended. What is particular to a job that tunes is in tuning_job.ts, to one that
 // runs packages in run_job.ts.
-import { act, ApiError, ask } from '../api';
+import { act, ask, textOf } from '../api';
 import type { Change, JobDetail } from '../api_types';
 import { h } from '../dom';
-import { may, type Page, sparingly, type Window } from '../page';
+import { may, type Page, reloading, type Window } from '../page';
 import { jobName, placeOf } from '../runs';
 import { shortTargets } from '../short_names';
 import { badge, button, confirmed } from '../widgets';
@@ -25,14 +25,7 @@ export function jobPage(window: Window): Page {
   async function load(): Promise<void> {
     job = await ask<JobDetail>(`jobs/${encodeURIComponent(id)}`, window.closed);
   }
-  const refresh = sparingly(
-    async () => {
-      await load();
-      window.show();
-    },
-    oftenest,
-    window.closed,
-  );
+  const refresh = reloading(window, load, oftenest);
 
   async function cancel() {
     const kept =
@@ -45,7 +38,7 @@ export function jobPage(window: Window): Page {
       window.say('The job is cancelled.');
       refresh();
     } catch (error) {
-      window.say(error instanceof ApiError ? error.message : String(error));
+      window.say(textOf(error));
     }
   }
 

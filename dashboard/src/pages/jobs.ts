@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All jobs, the newest first; those of one submission by a link.
-import { ApiError, ask } from '../api';
+import { ask, textOf } from '../api';
 import type { Job, Jobs } from '../api_types';
 import { fragment, h } from '../dom';
 import { count, duration, milliseconds, number, speedup } from '../format';
@@ -112,7 +112,7 @@ export function jobsPage(window: Window): Page {
       more = page.more;
     } catch (error) {
       if (window.closed.aborted) return;
-      window.say(error instanceof ApiError ? error.message : String(error));
+      window.say(textOf(error));
     }
     window.show();
   }

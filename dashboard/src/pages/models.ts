@@ -5,7 +5,7 @@ import type { ModelLine, Models } from '../api_types';
 import { h } from '../dom';
 import { count, short } from '../format';
 import { addressOf } from '../links';
-import { type Page, sparingly, type Window } from '../page';
+import { type Page, reloading, type Window } from '../page';
 import { submitCommand } from '../shell_commands';
 import { type Column, table } from '../table';
 import { command, link } from '../widgets';
@@ -24,14 +24,7 @@ export function modelsPage(window: Window): Page {
   const load = async () => {
     models = (await ask<Models>('models', window.closed)).models;
   };
-  const refresh = sparingly(
-    async () => {
-      await load();
-      window.show();
-    },
-    oftenest,
-    window.closed,
-  );
+  const refresh = reloading(window, load, oftenest);
   return {
     title: () => 'Models',
     load,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records: search among them, the winners of every key, and export.
-import { ApiError, ask, askLines } from '../api';
+import { ApiError, ask, askLines, textOf } from '../api';
 import { titleOf } from '../candidate_view';
 import type { Best, BestPage, RecordRow, Records, RecordStats } from '../api_types';
 import { h } from '../dom';
@@ -126,7 +126,7 @@ export function recordsPage(window: Window): Page {
       await step();
     } catch (error) {
       if (window.closed.aborted) return;
-      window.say(error instanceof ApiError ? error.message : String(error));
+      window.say(textOf(error));
     }
     window.show();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that runs packages: its report, and how to have it again.
-import { ApiError, askFile } from '../api';
+import { askFile, textOf } from '../api';
 import type { FileName, JobDetail } from '../api_types';
 import { type Child, h } from '../dom';
 import { bytes, count, duration, instant, pairs } from '../format';
@@ -35,7 +35,7 @@ export function runJob(window: Window): (job: JobDetail) => Child {
     try {
       save(await askFile(file.digest, window.closed), file.name);
     } catch (error) {
-      if (!window.closed.aborted) window.say(error instanceof ApiError ? error.message : String(error));
+      if (!window.closed.aborted) window.say(textOf(error));
     }
   }
 
