@@ -88,7 +88,7 @@ struct Record {
   std::string workload_text;   // canonical text, stored once for each workload; may be empty if the store has it
   double flops = 0;            // floating-point (or integer) operations of one run
 
-  // Of the job that measured it; each may be empty.
+  // What the job that measured it says. Any of these may be empty.
   std::string job_id;
   std::string model;  // the job's name, usually the name of the model's file
   std::string title;  // of the workload, for users: "conv2d 56x56x64 (3x3x3)"
