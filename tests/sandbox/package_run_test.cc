@@ -386,14 +386,16 @@ TEST_F(PackageRunTest, NothingIsLeftBehind) {
   std::vector<size_t> open;
   for (const std::string& process : processes) open.push_back(OpenFiles(process));
   const size_t own = OpenFiles("self");
-  for (int i = 0; i < 5; ++i) {
+  constexpr int kRounds = 10;
+  for (int i = 0; i < kRounds; ++i) {
     EXPECT_EQ(Run(good).outputs.size(), 1u);
     EXPECT_EQ(Run(bad).outputs.size(), 0u);
   }
   EXPECT_EQ(OpenFiles("self"), own);
   EXPECT_EQ(ProcessesNaming(word), processes);
-  // A launcher that still started its children when they were counted has fewer open files now.
-  for (size_t i = 0; i < processes.size(); ++i) EXPECT_LE(OpenFiles(processes[i]), open[i]);
+  // A launcher that is starting a child, when it is counted, has a few files more or fewer. A file left open in each
+  // round makes kRounds more.
+  for (size_t i = 0; i < processes.size(); ++i) EXPECT_LT(OpenFiles(processes[i]), open[i] + kRounds / 2);
 }
 
 // The last test, because OpenCL starts threads in this process, and others fork it.
