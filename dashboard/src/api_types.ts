@@ -34,7 +34,11 @@ export interface Overview {
   records_bytes: number;
   disk_free_bytes: number;
   running: Job[];
+  minutes: { begin: string; seconds: number; trials: number }[];
 }
+
+/** The part of it that changes come with. */
+export type OverviewFigures = Omit<Overview, 'running' | 'minutes'>;
 
 /** GET /api/v1/jobs */
 export interface Jobs {
@@ -514,7 +518,7 @@ export interface RecordStats {
 export interface Change {
   jobs?: { changed: Job[]; gone: string[] };
   devices?: { changed: Device[]; gone: string[] };
-  overview?: Omit<Overview, 'running'>;
+  overview?: OverviewFigures;
 }
 
 /** GET /healthz */

@@ -11,8 +11,6 @@ import { signIn } from './sign_in';
 import { followEvents, type StreamState } from './stream';
 import { button } from './widgets';
 
-const keptRates = 600;
-
 const app = document.getElementById('app')!;
 let farm: Farm;
 let stream: { stop(): void } | null = null;
@@ -215,10 +213,6 @@ function take(change: Change): void {
 function apply(change: Change): void {
   loading?.note(change);
   take(change);
-  if (change.overview) {
-    farm.rates.push({ at: Date.parse(change.overview.time), perSecond: change.overview.trials_per_second });
-    if (farm.rates.length > keptRates) farm.rates.shift();
-  }
   show();
 }
 
@@ -289,7 +283,7 @@ async function start(): Promise<void> {
     return;
   }
   closePage();
-  farm = { session, overview: null, jobs: new Map(), devices: new Map(), rates: [] };
+  farm = { session, overview: null, jobs: new Map(), devices: new Map() };
   openPage(false);
   stream = followEvents({
     // The first one too: what changed between the page's question and the beginning of the stream is in neither.

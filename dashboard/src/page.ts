@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a page of the dashboard is: asks the tracker, makes a tree of what it knows, and makes it again when that
 // changed. main.ts shows it.
-import type { Change, Device, Job, Overview, Session } from './api_types';
+import type { Change, Device, Job, OverviewFigures, Session } from './api_types';
 import type { Child } from './dom';
 
 /** What is known of the farm from the stream of events, kept while the dashboard is open. */
 export interface Farm {
   session: Session;
-  overview: Omit<Overview, 'running'> | null;
+  overview: OverviewFigures | null;
   jobs: Map<string, Job>; // those that were told of
   devices: Map<string, Device>;
-  rates: { at: number; perSecond: number }[]; // trials per second: the newest since the dashboard was opened
 }
 
 /** What a page may do with the window that it is in. */

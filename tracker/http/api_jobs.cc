@@ -132,7 +132,13 @@ absl::StatusOr<HttpResponse> ListTuners(const ApiContext& context, const ApiCall
 
 absl::StatusOr<HttpResponse> ShowOverview(const ApiContext& context, const ApiCall&) {
   std::vector<std::string> ids;
-  context.shell->WithFarm([&ids](const Farm& farm, absl::Time) {
+  Json minutes = Json::array();
+  context.shell->WithFarm([&](const Farm& farm, absl::Time now) {
+    for (const TrialsByMinute::Minute& minute : farm.trials_by_minute().Until(farm.ToWallTime(now))) {
+      minutes.push_back({{"begin", TimeToJson(minute.begin)},
+                         {"seconds", absl::ToDoubleSeconds(minute.length)},
+                         {"trials", minute.trials}});
+    }
     for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
       if (ids.size() < kRunningJobsMax) ids.push_back(job->id());
     }
@@ -141,6 +147,7 @@ absl::StatusOr<HttpResponse> ShowOverview(const ApiContext& context, const ApiCa
   for (const v1::Job& job : GetJobs(*context.shell, ids)) running.push_back(JobToJson(job, absl::Now()));
   Json overview = OverviewToJson(*context.shell, context.store->path());
   overview["running"] = std::move(running);
+  overview["minutes"] = std::move(minutes);
   return JsonResponse(overview);
 }
 

@@ -302,6 +302,7 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
     devices_.CountDone(agent, device->second, completed.outcomes_size(), HottestOf(completed));
   }
   CountOutcomes(completed);
+  trials_by_minute_.Add(completed.outcomes_size(), ToWallTime(now));
   for (const auto& [other, why] : batches_.Finish(lease, std::move(completed))) {
     const std::string could = other == name ? "it measured later" : name + " could";
     devices_.CountFailure(other, fmt::format("it could not measure a batch that {}: {}", could, why), now);

@@ -35,6 +35,7 @@
 #include "tracker/queue/histogram.h"
 #include "tracker/queue/jobs.h"
 #include "tracker/queue/limits.h"
+#include "tracker/queue/trials_by_minute.h"
 #include "tracker/queue/tuners.h"
 
 namespace hone::tracker {
@@ -133,6 +134,7 @@ class Farm {
   // How many candidates got an accepted outcome since the start, by kind of failure; measured ones count as
   // FAILURE_KIND_UNSPECIFIED.
   const std::map<v1::FailureKind, int64_t>& outcomes() const { return outcomes_; }
+  const TrialsByMinute& trials_by_minute() const { return trials_by_minute_; }
 
   // --- the shell ----------------------------------------------------------------------------------------------------
   // Acts on the passing of time: silent agents and tuners, leases and batches past their limits. The shell calls it
@@ -230,6 +232,7 @@ class Farm {
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
   Histogram lease_waits_ = QueueTimeBuckets();
   std::map<v1::FailureKind, int64_t> outcomes_;
+  TrialsByMinute trials_by_minute_;  // candidates with an accepted outcome
   // Results accepted and refused, leases lost, and results accepted by their receipt alone, since the start.
   int64_t accepted_ = 0, stale_ = 0, lost_ = 0, recovered_ = 0;
 };

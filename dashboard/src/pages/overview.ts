@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The farm at a glance: what is tuning now and how far, trials per second, devices, what needs somebody.
 import { ask } from '../api';
-import type { Device, Devices, Overview } from '../api_types';
+import type { Device, Devices, Overview, OverviewFigures } from '../api_types';
 import { h } from '../dom';
 import { bytes, count, dash, duration, instant, number, words } from '../format';
 import { addressOf } from '../links';
-import type { Page, Window } from '../page';
+import { reloading, type Page, type Window } from '../page';
 import { firstDevice, firstJob } from '../first_steps';
 import { Plot } from '../plot';
 import { table } from '../table';
@@ -28,11 +28,21 @@ export function overviewPage(window: Window): Page {
       xLeast: 60,
       yText: (y) => number(y),
       height: 180,
-      describe: (i) => `${instant(rateAt(i)?.at)}: ${number(rateAt(i)?.perSecond)} trials per second`,
+      describe: (i) => `minute from ${instant(minutes[i]?.begin)}: ${number(perSecond(minutes[i]))} trials per second`,
     },
     window.closed,
   );
-  const rateAt = (i: number) => farm.rates[i];
+  let minutes: Overview['minutes'] = [];
+  const perSecond = (minute: Overview['minutes'][number] | undefined) =>
+    minute ? minute.trials / minute.seconds : null;
+  // Events bring the other figures of the overview.
+  const refreshMinutes = reloading(
+    window,
+    async () => {
+      minutes = (await ask<Overview>('overview', window.closed)).minutes;
+    },
+    10_000,
+  );
 
   /** The geometric mean over the running jobs that know it. */
   function soFar(): string {
@@ -44,7 +54,7 @@ export function overviewPage(window: Window): Page {
       : `${Math.exp(ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length).toFixed(2)}×`;
   }
 
-  function tried(overview: Omit<Overview, 'running'>) {
+  function tried(overview: OverviewFigures) {
     const all = total(overview.outcomes);
     const failed = all - (overview.outcomes['timed'] ?? 0);
     return figures(
@@ -58,7 +68,7 @@ export function overviewPage(window: Window): Page {
     );
   }
 
-  function outcomes(overview: Omit<Overview, 'running'>) {
+  function outcomes(overview: OverviewFigures) {
     const kinds = Object.entries(overview.outcomes).filter(([, n]) => n > 0);
     if (kinds.length === 0) return h('p', { class: 'note' }, 'Nothing has been measured since the tracker started.');
     return h(
@@ -106,7 +116,7 @@ export function overviewPage(window: Window): Page {
     ];
   }
 
-  function running(overview: Omit<Overview, 'running'>) {
+  function running(overview: OverviewFigures) {
     const all = overview.jobs['running'] ?? 0;
     const jobs = [...farm.jobs.values()]
       .filter((job) => job.state === 'running')
@@ -138,12 +148,16 @@ export function overviewPage(window: Window): Page {
         ask<Overview>('overview', window.closed),
         ask<Devices>('devices?limit=2000', window.closed),
       ]);
-      const { running: jobs, ...rest } = overview;
+      const { running: jobs, minutes: counted, ...rest } = overview;
+      minutes = counted;
       farm.overview = rest;
       farm.jobs.clear();
       for (const job of jobs) farm.jobs.set(job.job, job);
       farm.devices.clear();
       for (const device of devices.devices) farm.devices.set(device.device, device);
+    },
+    change({ overview }) {
+      if (overview) refreshMinutes();
     },
     render() {
       const { overview } = farm;
@@ -155,17 +169,17 @@ export function overviewPage(window: Window): Page {
         section('Running now', running(overview)),
         section(
           'Trials per second',
-          farm.rates.length < 2
-            ? h('p', { class: 'note' }, 'It is drawn from when this page was opened.')
+          minutes.length === 0
+            ? h('p', { class: 'note' }, 'Nothing has been measured since the tracker started.')
             : rates.place({
-                label: `Trials per second since ${instant(farm.rates[0]!.at)}; now ${number(overview.trials_per_second)}.`,
-                x: farm.rates.map((rate) => rate.at / 1000),
+                label: `Trials per second since ${instant(minutes[0]!.begin)}; now ${number(overview.trials_per_second)}.`,
+                x: minutes.map((minute) => Date.parse(minute.begin) / 1000),
                 series: [
                   {
-                    name: 'all running jobs',
+                    name: 'all jobs, mean of each minute',
                     colour: '--busy',
                     kind: 'line',
-                    y: farm.rates.map((rate) => rate.perSecond),
+                    y: minutes.map(perSecond),
                   },
                 ],
               }),
