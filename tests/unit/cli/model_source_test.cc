@@ -5,16 +5,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/resource_limit.h"
 #include "base/temporary_folder.h"
 #include "cli/submission.h"
 #include "deploy/run/npy.h"
 #include "tests/unit/graph/model_builder.h"
+#include "tuner/child_process.h"
 #include "tuner/model_compiler.h"
 
 namespace hone::cli {
@@ -52,6 +56,13 @@ class ModelSourceTest : public testing::Test {
   // Compiles the job's model as a tuner does that got its files from the tracker.
   absl::Status Compile(const v1::JobSpec& spec) {
     const fs::path place = File("tuner");
+    Put(spec, place);
+    const absl::Status status = tuner::CompilePackages(place, nullptr);
+    EXPECT_EQ(status.ok(), fs::exists(place / tuner::kUntunedPackage) && fs::exists(place / tuner::kTunedPackage));
+    EXPECT_FALSE(fs::exists(place / tuner::kCompilingFile));
+    return status;
+  }
+  static void Put(const v1::JobSpec& spec, const fs::path& place) {
     fs::remove_all(place);
     for (const v1::ModelFile& file : spec.model().files()) {
       const fs::path path = place / tuner::kModelFolder / file.path();
@@ -64,9 +75,6 @@ class ModelSourceTest : public testing::Test {
       job.mutable_progress()->add_workloads()->set_digest(workload.digest());
     }
     std::ofstream(place / tuner::kJobFile, std::ios::binary) << job.SerializeAsString();
-    const absl::Status status = tuner::CompilePackages(place);
-    EXPECT_EQ(status.ok(), fs::exists(place / tuner::kUntunedPackage) && fs::exists(place / tuner::kTunedPackage));
-    return status;
   }
 
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
@@ -112,6 +120,30 @@ TEST_F(ModelSourceTest, OptionsOfTheImportAreKept) {
   other.mutable_model()->mutable_programs(0)->mutable_inputs(0)->mutable_dimensions(0)->set_max(8);
   EXPECT_THAT(std::string(Compile(other).message()), HasSubstr("other kernels of the model")) << "other sizes";
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The address space that this process has is all that the child gets, so the packages' weights do not fit.
+TEST_F(ModelSourceTest, ACompilerWithoutMemorySaysThatAndEnds) {
+  constexpr int kWeights = 16 << 20;
+  graph::GraphBuilder b;
+  b.Input("x", {kWeights}).Floats("w", {kWeights}, std::vector<float>(kWeights, 1.5f));
+  b.Node("Mul", {"x", "w"}, {"y"}).Output("y");
+  Write("net.onnx", b.Model());
+  const fs::path place = File("tuner");
+  Put(Job(), place);
+  const pid_t child = fork();
+  if (child == 0) {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    LimitMemory(static_cast<uint64_t>(pages * sysconf(_SC_PAGESIZE) + kWeights));
+    _exit(tuner::CompileModelIn(place));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << tuner::DescribeEnd(status);
+  EXPECT_EQ(WEXITSTATUS(status), tuner::kOutOfMemoryCode);
+}
+#endif
 
 TEST_F(ModelSourceTest, OpenDimensionsGetTheRangesOfTheCommand) {
   graph::GraphBuilder b;
