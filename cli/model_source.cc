@@ -3,16 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/inner_path.h"
 #include "base/status.h"
 #include "cli/file_sender.h"
 #include "cli/output.h"
 #include "cli/shape_text.h"
 #include "compiler/graph/check_onnx.h"
+#include "proto/convert.h"
 
 namespace hone::cli {
 namespace {
@@ -80,11 +84,18 @@ absl::StatusOr<v1::ModelSource> SourceOf(const ModelOptions& model, const std::s
 
 absl::Status SendModels(const std::shared_ptr<grpc::Channel>& channel, std::vector<v1::JobSpec>& specs,
                         std::stop_token stop) {
-  FileSender sender(channel, std::move(stop));
+  absl::Time until = absl::InfiniteFuture();
+  for (const v1::JobSpec& spec : specs) {
+    if (spec.has_until()) until = std::min(until, FromProto(spec.until()));
+  }
+  FileSender sender(channel, std::move(stop), until);
   for (v1::JobSpec& spec : specs) {
     for (v1::ModelFile& file : *spec.mutable_model()->mutable_files()) {
       absl::StatusOr<v1::FileName> sent = sender.Send(file.file().name());
       if (absl::IsCancelled(sent.status())) return sent.status();
+      if (absl::Now() >= until) {
+        return absl::DeadlineExceededError("the time to end (--until) came before the model was sent to the tracker");
+      }
       if (!sent.ok()) {
         PrintMessage(fmt::format("the whole model will not be measured: {}\n", std::string(sent.status().message())));
         for (v1::JobSpec& other : specs) other.clear_model();

@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -39,10 +42,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kTellPeriod = absl::Seconds(1);
-constexpr absl::Duration kCompileTimeMax = absl::Minutes(30);    // of both packages, without waiting for the host lock
-constexpr absl::Duration kHostWaitMax = absl::Hours(2);          // for the host lock; no visit takes that long
-constexpr absl::Duration kTransferPatience = absl::Minutes(10);  // without any progress of a file
-constexpr int kTimesKept = 1000;                                 // of each package, in the job
+constexpr absl::Duration kCompileTimeMax = absl::Minutes(30);     // of both packages, without waiting for the host lock
+constexpr absl::Duration kHostWaitMax = absl::Hours(2);           // for the host lock; no visit takes that long
+constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);  // of looking whether the job was lost
+constexpr absl::Duration kTransferPatience = absl::Minutes(10);   // without any progress of a file
+constexpr int kTimesKept = 1000;                                  // of each package, in the job
 constexpr char kNoTime[] = "the time of the job (--until) was over before the whole model was measured";
 constexpr char kCompiling[] = "compiling the whole model, untuned and tuned";
 constexpr char kWaitingForHost[] =
@@ -112,7 +116,7 @@ class ModelRun {
   absl::StatusOr<v1::ModelConfirmation> Confirm() {
     HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
     HONE_RETURN_IF_ERROR(Begin("fetching the model to measure it as a whole"));
-    HONE_RETURN_IF_ERROR(FetchModel(folder.path()));
+    HONE_RETURN_IF_ERROR(Transfer([&](files::FileTransfer& transfer) { return FetchModel(folder.path(), transfer); }));
     HONE_RETURN_IF_ERROR(Compile(folder.path()));
     HONE_RETURN_IF_ERROR(Begin("sending the whole model, untuned and tuned"));
     v1::Batch batch;
@@ -159,20 +163,36 @@ class ModelRun {
     return lost_ = farm_.Report(progress_);
   }
 
-  // The options of a transfer that ends when Tell fails.
-  files::TransferOptions TransferUntil(std::stop_source& stop) {
-    files::TransferOptions transfer;
-    transfer.stop = stop.get_token();
-    transfer.patience = kTransferPatience;
-    transfer.progress = [this, &stop](const files::TransferProgress&) {
+  // Runs a transfer that ends soon after the job does. While it stalls it tells no progress, so a thread of its own
+  // asks whether the job was lost.
+  absl::Status Transfer(const std::function<absl::Status(files::FileTransfer&)>& work) {
+    std::stop_source stop;
+    files::TransferOptions options{.stop = stop.get_token(), .until = job_.until, .patience = kTransferPatience};
+    options.progress = [this, &stop](const files::TransferProgress&) {
       if (!Tell().ok()) stop.request_stop();
     };
-    return transfer;
+    absl::Status done;
+    {
+      const std::jthread watch([this, &stop](const std::stop_token& over) {
+        std::mutex mutex;
+        std::condition_variable_any woken;
+        std::unique_lock lock(mutex);
+        while (!over.stop_requested() && !farm_.HasLostJob()) {
+          woken.wait_for(lock, over, absl::ToChronoNanoseconds(kWatchPeriod), [] { return false; });
+        }
+        if (farm_.HasLostJob()) stop.request_stop();
+      });
+      files::FileTransfer transfer(options_.channel, options);
+      done = work(transfer);
+    }
+    if (farm_.HasLostJob()) {
+      next_report_ = absl::InfinitePast();
+      HONE_RETURN_IF_ERROR(Tell());
+    }
+    return done;
   }
 
-  absl::Status FetchModel(const fs::path& folder) {
-    std::stop_source stop;
-    files::FileTransfer transfer(options_.channel, TransferUntil(stop));
+  absl::Status FetchModel(const fs::path& folder, files::FileTransfer& transfer) {
     for (const v1::ModelFile& file : leased_.spec().model().files()) {
       if (!IsInnerPath(file.path())) {
         return absl::InvalidArgumentError(
@@ -197,8 +217,12 @@ class ModelRun {
   }
 
   absl::StatusOr<v1::FileName> Store(const fs::path& package) {
-    std::stop_source stop;
-    return files::FileTransfer(options_.channel, TransferUntil(stop)).Upload(package.string());
+    absl::StatusOr<v1::FileName> stored;
+    HONE_RETURN_IF_ERROR(Transfer([&](files::FileTransfer& transfer) {
+      stored = transfer.Upload(package.string());
+      return stored.status();
+    }));
+    return stored;
   }
 
   // Describes the job to the child.
