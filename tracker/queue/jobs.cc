@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/run_limits.h"
 #include "base/status.h"
 #include "proto/convert.h"
 #include "tracker/queue/matches.h"
@@ -24,9 +25,8 @@ constexpr size_t kEventsKeptMax = 256;
 constexpr absl::Duration kTunerCallsWithin = absl::Seconds(60);  // a free tuner asks for a job every 20 seconds
 constexpr size_t kEventsBytesMax = size_t{8} << 20;  // per job; one report of a large model has some 100 KiB
 constexpr size_t kEventsKeptAfterEnd = 4;            // per job
-constexpr size_t kSpecBytesMax = size_t{8} << 20;    // a thousand workloads of some kilobytes
 // A report holds a schedule for each workload, which is about as long as the workload itself.
-constexpr size_t kProgressBytesMax = kSpecBytesMax;
+constexpr size_t kProgressBytesMax = kJobSpecificationBytesMax;
 constexpr int kWorkloadsMax = 4000;  // the largest models have some hundreds
 constexpr int kHintsMax = 16;        // per workload
 constexpr int kNodesMax = 16;        // per workload
@@ -90,9 +90,9 @@ absl::Status ValidateWorkload(const v1::WorkloadSpec& workload) {
 }
 
 absl::Status ValidateJob(const v1::JobSpec& spec) {
-  if (const size_t bytes = spec.ByteSizeLong(); bytes > kSpecBytesMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("the job has {} bytes; the limit is {}; tune the model in parts", bytes, kSpecBytesMax));
+  if (const size_t bytes = spec.ByteSizeLong(); bytes > kJobSpecificationBytesMax) {
+    return absl::InvalidArgumentError(fmt::format("the job has {} bytes; the limit is {}; tune the model in parts",
+                                                  bytes, kJobSpecificationBytesMax));
   }
   if (spec.workloads_size() > kWorkloadsMax) {
     return absl::InvalidArgumentError(fmt::format("the job has {} workloads; the limit is {}; tune the model in parts",

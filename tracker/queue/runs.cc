@@ -32,12 +32,10 @@ namespace {
 constexpr int kShapesMax = 256;
 constexpr size_t kShapesBytesMax = 64 << 10;  // of all shapes together
 constexpr size_t kReportBytesMax = 16 << 20;
-constexpr int64_t kFileBytesMax = int64_t{64} << 30;
 constexpr size_t kTextBytesMax = 4096;       // of a name or a shape
 constexpr double kSecondsMax = 24.0 * 3600;  // of measurement
 constexpr int kThreadsMax = 4096;            // as HONE_MAX_THREADS
 constexpr int64_t kInputBytesMax = int64_t{1} << 30;
-constexpr int kModelFilesMax = 10000;
 constexpr double kLineBytesPerSecond = 1e6;  // of the slowest line to a device that is expected
 // A package is loaded and run once alone, and loaded and run again to be measured.
 constexpr double kPackageSecondsMax = 2 * (kPackageLoadSecondsMax + kPackageRunSecondsMax);
@@ -52,9 +50,9 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
     return absl::InvalidArgumentError(
         fmt::format("the name of the {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
   }
-  if (file.bytes() >= 0 && file.bytes() <= kFileBytesMax) return absl::OkStatus();
+  if (file.bytes() >= 0 && file.bytes() <= kRunFileBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
+      fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kRunFileBytesMax));
 }
 
 // Adds the digests of the files that the run reads.

@@ -13,7 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/resource_limit.h"
+#include "base/run_limits.h"
 #include "base/temporary_folder.h"
 #include "cli/submission.h"
 #include "deploy/run/npy.h"
@@ -25,6 +28,7 @@ namespace hone::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kScaled[] = R"(
@@ -159,6 +163,33 @@ TEST_F(ModelSourceTest, APathOutOfTheFolderIsRefusedByTheTuner) {
   v1::JobSpec spec = Job();
   spec.mutable_model()->add_operators("../../../etc/passwd");
   EXPECT_THAT(std::string(Compile(spec).message()), HasSubstr("outside its folder"));
+}
+
+// Nothing is sent, so no tracker is needed.
+TEST_F(ModelSourceTest, AModelBeyondALimitIsNotSentAndTheJobStays) {
+  const auto channel = grpc::CreateChannel("unix:/nowhere", grpc::InsecureChannelCredentials());
+  v1::JobSpec many, long_names;
+  many.set_name("many.onnx");
+  for (int i = 0; i <= kModelFilesMax; ++i) many.mutable_model()->add_files()->set_path(std::to_string(i));
+  long_names.set_name("long_names.onnx");
+  for (int i = 0; i < 9000; ++i) long_names.mutable_model()->add_files()->set_path(std::string(1000, 'x'));
+  std::vector<v1::JobSpec> specs = {many, long_names};
+  testing::internal::CaptureStderr();
+  const absl::Status sent = SendModels(channel, specs, {});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("will not be measured: many.onnx consists of 10001 files; a tracker takes up to 10000"),
+                    HasSubstr("the description of long_names.onnx has 9.")));
+  EXPECT_TRUE(sent.ok()) << sent;
+  for (const v1::JobSpec& spec : specs) EXPECT_FALSE(spec.has_model()) << spec.name();
+}
+
+TEST_F(ModelSourceTest, NothingIsSentAfterTheTimeToEnd) {
+  const auto channel = grpc::CreateChannel("unix:/nowhere", grpc::InsecureChannelCredentials());
+  Write("net.onnx", "a model");
+  std::vector<v1::JobSpec> specs(1);
+  specs[0].mutable_until()->set_seconds(absl::ToUnixSeconds(absl::Now()) - 1);
+  specs[0].mutable_model()->add_files()->mutable_file()->set_name(File("net.onnx"));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(SendModels(channel, specs, {})));
 }
 
 TEST_F(ModelSourceTest, WithoutConfirmationThereIsNoModel) {
