@@ -26,7 +26,7 @@ namespace {
 
 // Bytes of chunks in one message: few at first, and more while calls are quick, so that a slow connection shows
 // progress, and loses little when it is cut.
-constexpr int64_t kMessageBytesFirst = kChunkBytesMax, kMessageBytesMost = int64_t{16} << 20;
+constexpr int64_t kMessageBytesFirst = kChunkBytesMax, kMessageBytesMost = std::min(kPutBytesMax, kGetBytesMax);
 constexpr absl::Duration kQuickCall = absl::Seconds(2), kSlowCall = absl::Seconds(10);
 constexpr absl::Duration kPauseFirst = absl::Milliseconds(100), kPauseMost = absl::Seconds(2);
 // Storing the last chunk reads the whole file once more. A connection that is gone is found out by keep-alive.

@@ -27,6 +27,10 @@
 
 namespace hone::files {
 
+// Bytes of chunks in one call of FileService (file.proto). An answer is shorter than a request may be, because many
+// agents may fetch one package at a time.
+inline constexpr int64_t kPutBytesMax = int64_t{32} << 20, kGetBytesMax = int64_t{16} << 20;
+
 struct TransferProgress {
   int64_t done = 0;   // bytes that the receiver has
   int64_t total = 0;  // bytes of the file
