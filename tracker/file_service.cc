@@ -112,7 +112,7 @@ class FileServiceShell final : public v1::FileService::Service {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<files::FileStore>> OpenFiles(const std::filesystem::path& folder, int64_t quota,
-                                                            std::function<std::set<std::string>()> in_use) {
+                                                            files::KeepRules::InUse in_use) {
   files::KeepRules rules{.quota = quota, .keep = kKeepFiles, .in_use = std::move(in_use)};
   rules.quota_of_owner = static_cast<int64_t>(static_cast<double>(quota) * kQuotas.file_share);
   return files::FileStore::Open(folder, std::move(rules));

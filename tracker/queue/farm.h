@@ -107,8 +107,8 @@ class Farm {
   // Whether the running job's batches wait because no device can take them. Its tuner still reports the speed of
   // before.
   bool LacksDevice(const std::string& job_id) const { return absent_since_.contains(job_id); }
-  // The digests of the files that open jobs need.
-  std::set<std::string> FilesInUse() const;
+  // The files among these that open jobs or batches name.
+  std::set<std::string> FilesInUse(const std::vector<std::string>& digests) const;
   // Whether a run that a device of the agent has leased names the file.
   bool AgentNeedsFile(const std::string& agent_id, const std::string& digest) const;
   // Whether a tuner of this name holds a job whose model has the file.

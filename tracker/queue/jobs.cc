@@ -186,7 +186,10 @@ void JobQueue::Restore(v1::Job job) {
   const std::string id = job.id();
   Entry& entry = jobs_[id];
   if (job.state() == v1::JOB_STATE_RUNNING) job.set_attempts(std::max(0, job.attempts() - 1));
-  if (!Ended(job)) job.set_state(v1::JOB_STATE_QUEUED);
+  if (!Ended(job)) {
+    job.set_state(v1::JOB_STATE_QUEUED);
+    files_.Add(id, FilesOf(job.spec()));
+  }
   entry.job = std::move(job);
   entry.number = next_number_++;
   entry.spec_bytes = MemoryOf(entry.job.spec());
@@ -607,11 +610,15 @@ void JobQueue::ExcludeStall(absl::Duration stall, absl::Time now) {
 }
 
 void JobQueue::SetState(Entry& entry, v1::JobState state, absl::Time now) {
-  const bool was_running = entry.job.state() == v1::JOB_STATE_RUNNING;
+  const bool was_running = entry.job.state() == v1::JOB_STATE_RUNNING, was_open = !Ended(entry.job);
   if (state == v1::JOB_STATE_QUEUED) entry.ready = now;
   entry.kind.clear();
   entry.blocked.clear();
   entry.job.set_state(state);
+  if (const bool is_open = !Ended(entry.job); is_open != was_open) {
+    is_open ? files_.Add(entry.job.id(), FilesOf(entry.job.spec()))
+            : files_.Remove(entry.job.id(), FilesOf(entry.job.spec()));
+  }
   if (was_running || (!NeedsTuner(entry) && Ended(entry.job))) released_.push_back(entry.job.id());
   changed_.insert(entry.job.id());
   v1::JobEvent event;

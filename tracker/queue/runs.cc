@@ -55,12 +55,6 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
       fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kRunFileBytesMax));
 }
 
-// Adds the digests of the files that the run reads.
-void AddDigests(const v1::RunTask& task, std::set<std::string>& digests) {
-  for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
-  if (task.has_inputs()) digests.insert(task.inputs().digest());
-}
-
 // The medians that lists of jobs show: of the last package, and before it that of the first one if there are several.
 void SetLatencies(const v1::RunReport& report, v1::JobProgress& progress) {
   const auto median = [](const v1::PackageReport& package) {
@@ -244,17 +238,13 @@ void Farm::LoseRun(const std::string& job_id, const std::string& agent_id, const
   DropReleasedJobs();  // at once, because the job may get a device in this same call
 }
 
-std::set<std::string> Farm::FilesInUse() const {
-  std::set<std::string> digests;
-  for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
-    for (const v1::Job* job : jobs_.InState(state)) {
-      AddDigests(job->spec().run(), digests);
-      for (const v1::ModelFile& file : job->spec().model().files()) digests.insert(file.file().digest());
-    }
+std::set<std::string> Farm::FilesInUse(const std::vector<std::string>& digests) const {
+  std::set<std::string> in_use;
+  for (const std::string& digest : digests) {
+    // A tuner may have a run in its job.
+    if (jobs_.files().IsUsed(digest) || batches_.files().IsUsed(digest)) in_use.insert(digest);
   }
-  // A tuner may have a run in its job.
-  for (const v1::RunTask* task : batches_.OpenRuns()) AddDigests(*task, digests);
-  return digests;
+  return in_use;
 }
 
 bool Farm::AgentNeedsFile(const std::string& agent_id, const std::string& digest) const {
@@ -268,10 +258,9 @@ bool Farm::AgentNeedsFile(const std::string& agent_id, const std::string& digest
 }
 
 bool Farm::TunerNeedsFile(const std::string& tuner, const std::string& digest) const {
-  return std::ranges::any_of(jobs_.InState(v1::JOB_STATE_RUNNING), [&](const v1::Job* job) {
-    const auto& files = job->spec().model().files();
-    return !job->spec().has_run() && jobs_.TunerOf(job->id()) == tuner &&
-           std::ranges::any_of(files, [&](const v1::ModelFile& file) { return file.file().digest() == digest; });
+  return std::ranges::any_of(jobs_.files().UsersOf(digest), [&](const std::string& job_id) {
+    const v1::Job& job = *jobs_.Find(job_id);
+    return job.state() == v1::JOB_STATE_RUNNING && !job.spec().has_run() && jobs_.TunerOf(job_id) == tuner;
   });
 }
 

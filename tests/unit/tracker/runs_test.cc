@@ -203,6 +203,8 @@ TEST_F(RunsTest, ATrackerThatStartsAgainRunsItAgain) {
   ASSERT_EQ(Call(board).size(), 1u);
   Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
   restarted.Restore({Get(job.id())}, {}, {});
+  EXPECT_EQ(restarted.FilesInUse({std::string(64, 'a'), std::string(64, 'b')}),
+            std::set<std::string>{std::string(64, 'a')});
   FakeAgent again("board", "1");
   ASSERT_TRUE(again.Sync(restarted, now_).ok());
   restarted.Tick(now_);
@@ -255,6 +257,14 @@ class ModelsTest : public RunsTest {
     report.mutable_progress()->set_search_ended(true);
     ASSERT_TRUE(farm_.ReportProgress(report, now_).ok());
   }
+  // The files in use among those whose digest is one letter, 64 times: that letter.
+  std::string InUse() {
+    std::string letters;
+    for (char letter = 'a'; letter <= 'f'; ++letter) {
+      if (!farm_.FilesInUse({std::string(64, letter)}).empty()) letters += letter;
+    }
+    return letters;
+  }
   v1::Job leased_;
   int boot_ = 0;
 };
@@ -262,7 +272,7 @@ class ModelsTest : public RunsTest {
 TEST_F(ModelsTest, ATunerHasTheModelRunAndReportsIt) {
   FakeAgent board("board", "1");
   Call(board);
-  EXPECT_EQ(farm_.FilesInUse(), std::set<std::string>{std::string(64, 'e')});
+  EXPECT_EQ(InUse(), "e") << "the model";
   const absl::StatusOr<std::string> batch = Submit(ModelBatch(), "model");
   ASSERT_TRUE(batch.ok()) << batch.status();
   const std::vector<v1::Lease> leases = Call(board);
@@ -286,7 +296,24 @@ TEST_F(ModelsTest, ATunerHasTheModelRunAndReportsIt) {
   const v1::ModelConfirmation listed = farm_.GetJobSummaries({job_id_}, now_).at(0).progress().confirmation();
   EXPECT_EQ(listed.ratio(), 1.3);
   EXPECT_FALSE(listed.has_run());
-  EXPECT_TRUE(farm_.FilesInUse().empty());
+  EXPECT_EQ(InUse(), "");
+}
+
+TEST_F(ModelsTest, FilesAreInUseWhileAJobOrABatchNamesThem) {
+  const v1::Job run = Submit(RunSpec("net"));
+  EXPECT_EQ(InUse(), "ae");
+  ASSERT_TRUE(farm_.CancelJob(run.id(), now_).ok());
+  EXPECT_EQ(InUse(), "e");
+  ASSERT_TRUE(Submit(ModelBatch(), "model").ok());
+  EXPECT_EQ(InUse(), "bce") << "the batch's, too";
+  EXPECT_TRUE(farm_.TunerNeedsFile("tuner", std::string(64, 'e')));
+  EXPECT_FALSE(farm_.TunerNeedsFile("tuner", std::string(64, 'b')));
+  EXPECT_FALSE(farm_.TunerNeedsFile("another", std::string(64, 'e')));
+  Lease();  // a restarted tuner, whose batch is lost
+  EXPECT_EQ(InUse(), "e");
+  ASSERT_TRUE(farm_.CancelJob(job_id_, now_).ok());
+  EXPECT_EQ(InUse(), "");
+  EXPECT_FALSE(farm_.TunerNeedsFile("tuner", std::string(64, 'e')));
 }
 
 TEST_F(ModelsTest, ACancelledJobTakesItsRunFromTheDevice) {
