@@ -116,6 +116,11 @@ class FileStore {
   absl::StatusOr<FileDescription> AddLocal(const std::string& path, const std::string& owner = "",
                                            const std::stop_token& stop = {});
 
+  // Deletes the complete files among these, however lately they were used. A file that is in use stays, and so does one
+  // that a holder has who is not `ignored`.
+  void DeleteUnlessHeld(const std::vector<std::string>& digests,
+                        const std::function<bool(const std::string& holder)>& ignored);
+
   // Deletes the files beyond the quota that may be deleted. Offer does it, too.
   void DeleteBeyondQuota();
 

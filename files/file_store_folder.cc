@@ -233,6 +233,17 @@ void FileStore::DeleteBeyondQuota() {
   DeleteDownTo(rules_.quota, ListKept(unneeded));
 }
 
+void FileStore::DeleteUnlessHeld(const std::vector<std::string>& digests,
+                                 const std::function<bool(const std::string& holder)>& ignored) {
+  const std::set<std::string> in_use = rules_.in_use ? rules_.in_use(digests) : std::set<std::string>();
+  const std::lock_guard lock(mutex_);
+  for (const std::string& digest : digests) {
+    const auto found = complete_.find(digest);
+    if (found == complete_.end() || in_use.contains(digest) || held_.contains(digest)) continue;
+    if (std::ranges::all_of(found->second.of.holders, ignored)) DeleteComplete(digest);
+  }
+}
+
 void FileStore::Touch(const std::string& digest, Complete& complete) {
   complete.used = std::max(complete.used, rules_.now());
   if (complete.used - complete.written < kTimeWritten) return;

@@ -34,6 +34,7 @@
 #include "tracker/http/notifier.h"
 #include "tracker/http/post.h"
 #include "tracker/membership.h"
+#include "tracker/package_sweeper.h"
 #include "tracker/private_socket.h"
 #include "tracker/services.h"
 #include "transport/transport.h"
@@ -199,6 +200,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
         shell->WithFarm([&](const Farm& farm, absl::Time) { in_use = farm.FilesInUse(digests); });
         return in_use;
       }));
+  const PackageSweeper sweeper(shell.get(), contents.get());
   const FileRights rights(shell.get(), contents.get());
   const auto services = MakeServices(shell.get(), store.get(), contents.get(), &rights, membership.get());
   Gate gate(membership.get());

@@ -556,12 +556,14 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
   const v1::JobSpec& spec = jobs_.Find(job_id)->spec();
   HONE_RETURN_IF_ERROR(CheckWorkload(spec, request.batch()));
   const v1::Requirements needs = request.batch().requirements();
+  std::set<std::string> packages = FilesOf(request.batch().run());
   request.mutable_batch()->set_priority(spec.priority());  // the tuner's value is ignored
   v1::SubmitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(*response.mutable_batch_id(),
                         batches_.Submit({job_id, spec.submitted_by(), jobs_.TunerOf(job_id)}, request.client_batch_id(),
                                         std::move(*request.mutable_batch()), now));
   jobs_.Pin(job_id, needs);
+  if (!packages.empty()) model_packages_[job_id].merge(packages);
   return response;
 }
 

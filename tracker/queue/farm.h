@@ -109,6 +109,9 @@ class Farm {
   bool LacksDevice(const std::string& job_id) const { return absent_since_.contains(job_id); }
   // The files among these that open jobs or batches name.
   std::set<std::string> FilesInUse(const std::vector<std::string>& digests) const;
+  // The packages that tuners had run for their jobs (JobSpec.model), once these jobs have ended. Each is returned once,
+  // and none that another job may have run again: one that runs it, or that may be storing it now.
+  std::vector<std::string> TakeUnneededPackages();
   // Whether a run that a device of the agent has leased names the file.
   bool AgentNeedsFile(const std::string& agent_id, const std::string& digest) const;
   // Whether a tuner of this name holds a job whose model has the file.
@@ -225,7 +228,8 @@ class Farm {
     std::set<std::string> agents;      // they get the run again only if no other could take it
     std::vector<std::string> devices;  // "agent/device", one entry for each loss
   };
-  std::map<std::string, LostWith> lost_with_;       // by job
+  std::map<std::string, LostWith> lost_with_;                    // by job
+  std::map<std::string, std::set<std::string>> model_packages_;  // digests, by the job with the model
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
   Histogram lease_waits_ = QueueTimeBuckets();

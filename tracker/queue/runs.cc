@@ -247,6 +247,27 @@ std::set<std::string> Farm::FilesInUse(const std::vector<std::string>& digests) 
   return in_use;
 }
 
+std::vector<std::string> Farm::TakeUnneededPackages() {
+  const auto has_ended = [&](const auto& packages) {
+    const v1::Job* job = jobs_.Find(packages.first);
+    return job == nullptr || JobQueue::Ended(*job);
+  };
+  if (std::ranges::none_of(model_packages_, has_ended)) return {};
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
+    const bool may_be_storing = job->spec().has_model() && job->progress().search_ended();
+    if (may_be_storing && !model_packages_.contains(job->id())) return {};
+  }
+  std::set<std::string> unneeded;
+  for (const auto& packages : model_packages_) {
+    if (has_ended(packages)) unneeded.insert(packages.second.begin(), packages.second.end());
+  }
+  std::erase_if(model_packages_, has_ended);
+  for (const auto& [job_id, packages] : model_packages_) {
+    for (const std::string& digest : packages) unneeded.erase(digest);
+  }
+  return {unneeded.begin(), unneeded.end()};
+}
+
 bool Farm::AgentNeedsFile(const std::string& agent_id, const std::string& digest) const {
   return std::ranges::any_of(batches_.leases(), [&](const auto& leased) {
     const BatchQueue::Lease& lease = leased.second;

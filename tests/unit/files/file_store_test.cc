@@ -312,6 +312,22 @@ TEST_F(FileStoreTest, OnlyFilesThatCouldBeDeletedAreAskedFor) {
   EXPECT_THAT(asked[0], ElementsAre(Sha256Hex(first)));
 }
 
+TEST_F(FileStoreTest, AFileIsDeletedAtOnceIfOnlyIgnoredHoldersHaveIt) {
+  std::set<std::string> in_use;
+  Open({.quota = 100 * kMiB, .in_use = [&in_use](const auto&) { return in_use; }});
+  std::vector<std::string> digests;
+  for (uint64_t i = 0; i < 5; ++i) digests.push_back(Store(*store_, RandomBytes(i, kMiB))->digest);
+  store_->AddHolder(digests[0], "tuner");
+  store_->AddHolder(digests[1], "tuner");
+  store_->AddHolder(digests[1], "client");
+  in_use = {digests[2]};
+  const FileStore::Hold hold(*store_, {digests[3]});
+  store_->DeleteUnlessHeld({digests[0], digests[1], digests[2], digests[3], Sha256Hex("never stored")},
+                           [](const std::string& holder) { return holder == "tuner"; });
+  EXPECT_EQ(store_->usage().files, 4);
+  EXPECT_TRUE(absl::IsNotFound(store_->Describe(digests[0]).status()));
+}
+
 TEST_F(FileStoreTest, FilesAreDeletedInTheOrderOfTheirLastUse) {
   Open({.quota = 8 * kMiB});
   std::vector<std::string> digests;

@@ -240,10 +240,10 @@ class ModelsTest : public RunsTest {
     job_id_ = farm_.SubmitJob(spec, now_)->id();
     Lease();
   }
-  void Lease() {
+  void Lease(const std::string& tuner = "tuner") {
     v1::LeaseJobRequest request;
     request.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    request.set_tuner_id("tuner");
+    request.set_tuner_id(tuner);
     request.set_boot_id(std::to_string(boot_++));  // a restarted tuner: the lease before was lost
     const v1::LeaseJobResponse response = *farm_.LeaseJob(request, now_);
     leased_ = response.job();
@@ -314,6 +314,31 @@ TEST_F(ModelsTest, FilesAreInUseWhileAJobOrABatchNamesThem) {
   ASSERT_TRUE(farm_.CancelJob(job_id_, now_).ok());
   EXPECT_EQ(InUse(), "");
   EXPECT_FALSE(farm_.TunerNeedsFile("tuner", std::string(64, 'e')));
+}
+
+TEST_F(ModelsTest, PackagesAreUnneededWhenTheirJobHasEnded) {
+  const std::string b(64, 'b'), c(64, 'c');
+  EndSearch();
+  ASSERT_TRUE(Submit(ModelBatch(), "model").ok());
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty()) << "the run is to come";
+  Lease();  // a restarted tuner, which makes the run again
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty());
+  const std::string first = job_id_;
+  v1::JobSpec spec = SpecOf("another");
+  SetModel(spec);
+  job_id_ = farm_.SubmitJob(spec, now_)->id();
+  boot_ = 0;
+  Lease("another");
+  EndSearch();
+  ASSERT_TRUE(farm_.CancelJob(first, now_).ok());
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty()) << "the other tuner may be storing the same packages";
+  v1::Batch shares_one = ModelBatch();
+  shares_one.mutable_run()->mutable_packages(1)->set_digest(std::string(64, 'd'));
+  ASSERT_TRUE(Submit(shares_one, "model").ok());
+  EXPECT_EQ(farm_.TakeUnneededPackages(), std::vector<std::string>{c});
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty()) << "each is told once";
+  ASSERT_TRUE(farm_.CancelJob(job_id_, now_).ok());
+  EXPECT_EQ(farm_.TakeUnneededPackages(), (std::vector<std::string>{b, std::string(64, 'd')}));
 }
 
 TEST_F(ModelsTest, ACancelledJobTakesItsRunFromTheDevice) {
