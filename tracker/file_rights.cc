@@ -68,6 +68,37 @@ absl::Status FileRights::CheckTask(const std::optional<FarmIdentity>& caller, co
   return task.has_inputs() ? CheckFile(caller, task.inputs()) : absl::OkStatus();
 }
 
+absl::Status FileRights::CheckOutputs(const std::optional<FarmIdentity>& agent, const v1::RunReport& report) const {
+  for (const v1::PackageReport& package : report.packages()) {
+    if (!package.has_outputs()) continue;
+    const v1::FileName& outputs = package.outputs();
+    const std::optional<int64_t> stored = store_->BytesOf(outputs.digest());
+    if (!stored.has_value() || (agent.has_value() && !store_->Holds(outputs.digest(), UriOf(*agent)))) {
+      return absl::FailedPreconditionError(
+          fmt::format("the device reported outputs that its agent has not sent, or that were deleted since: {}",
+                      TruncateUtf8(outputs.digest(), 80)));
+    }
+    if (*stored == outputs.bytes()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("the device reported outputs of {} bytes; its agent has sent {}", outputs.bytes(), *stored));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<v1::SynchronizeRequest> FileRights::WithoutFalseOutputs(const std::optional<FarmIdentity>& agent,
+                                                                      const v1::SynchronizeRequest& request) const {
+  std::optional<v1::SynchronizeRequest> changed;
+  for (int i = 0; i < request.finished_size(); ++i) {
+    const absl::Status right = CheckOutputs(agent, request.finished(i).result().run());
+    if (right.ok()) continue;
+    if (!changed.has_value()) changed = request;
+    v1::BatchResult& result = *changed->mutable_finished(i)->mutable_result();
+    result.Clear();
+    result.set_error(std::string(right.message()));
+  }
+  return changed;
+}
+
 absl::Status FileRights::CheckFile(const std::optional<FarmIdentity>& caller, const v1::FileName& file) const {
   const std::optional<int64_t> stored = store_->BytesOf(file.digest());
   const bool may_name =
