@@ -38,7 +38,7 @@ absl::Status FileRights::CheckFetch(const std::optional<FarmIdentity>& caller, c
 // Only reports of agents that sent the file count. An agent may report any digest.
 bool FileRights::HasRunWithOutputs(const FarmIdentity& client, const std::string& digest) const {
   std::set<std::string> agents;
-  shell_->WithFarm([&](const Farm& farm, absl::Time) { agents = farm.AgentsThatReported(client.name, digest); });
+  shell_->WithFarm([&](const Farm& farm, absl::Time) { agents = farm.AgentsThatReported(UriOf(client), digest); });
   return std::ranges::any_of(
       agents, [&](const std::string& agent) { return store_->Holds(digest, UriOf({Role::kAgent, agent})); });
 }
@@ -52,7 +52,7 @@ std::string FileRights::OwnerOf(const std::optional<FarmIdentity>& caller) const
         caller->role == Role::kAgent ? farm.SubmittersOfOutputs(caller->name) : farm.SubmittersOfModels(caller->name);
   });
   // An agent or a tuner may work for several submitters at a time. Its files then count for itself.
-  return submitters.size() == 1 ? UriOf({Role::kClient, *submitters.begin()}) : UriOf(*caller);
+  return submitters.size() == 1 ? *submitters.begin() : UriOf(*caller);
 }
 
 absl::Status FileRights::CheckJob(const std::optional<FarmIdentity>& caller, const v1::JobSpec& spec) const {

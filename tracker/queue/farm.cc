@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "proto/convert.h"
 #include "tracker/queue/receipt.h"
+#include "tracker/queue/submitter.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -560,7 +561,7 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
   request.mutable_batch()->set_priority(spec.priority());  // the tuner's value is ignored
   v1::SubmitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(*response.mutable_batch_id(),
-                        batches_.Submit({job_id, spec.submitted_by(), jobs_.TunerOf(job_id)}, request.client_batch_id(),
+                        batches_.Submit({job_id, SubmitterOf(spec), jobs_.TunerOf(job_id)}, request.client_batch_id(),
                                         std::move(*request.mutable_batch()), now));
   jobs_.Pin(job_id, needs);
   if (!packages.empty()) model_packages_[job_id].merge(packages);

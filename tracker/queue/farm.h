@@ -116,7 +116,7 @@ class Farm {
   bool AgentNeedsFile(const std::string& agent_id, const std::string& digest) const;
   // Whether a tuner of this name holds a job whose model has the file.
   bool TunerNeedsFile(const std::string& tuner, const std::string& digest) const;
-  // Who submitted the runs that devices of the agent have leased and whose outputs are stored.
+  // Who submitted the runs that devices of the agent have leased and whose outputs are stored (submitter.h).
   std::set<std::string> SubmittersOfOutputs(const std::string& agent_id) const;
   // Who submitted the jobs with a model that tuners of this name hold.
   std::set<std::string> SubmittersOfModels(const std::string& tuner) const;

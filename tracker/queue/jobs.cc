@@ -16,6 +16,7 @@
 #include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"
 #include "tracker/queue/run_task.h"
+#include "tracker/queue/submitter.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -233,7 +234,7 @@ absl::Status JobQueue::CheckOpen(const v1::JobSpec& spec) const {
   int open = 0;
   auto bytes = static_cast<int64_t>(MemoryOf(spec));
   for (const auto& [id, entry] : jobs_) {
-    if (Ended(entry.job) || entry.job.spec().submitted_by() != spec.submitted_by()) continue;
+    if (Ended(entry.job) || SubmitterOf(entry.job.spec()) != SubmitterOf(spec)) continue;
     ++open;
     bytes += static_cast<int64_t>(entry.spec_bytes);
   }
@@ -266,14 +267,14 @@ void JobQueue::RecordNotice(const std::string& job_id, const v1::JobNotice& noti
 std::map<std::string, int> JobQueue::RunningByUser() const {
   std::map<std::string, int> running;
   for (const auto& [id, entry] : jobs_) {
-    if (Tuned(entry)) ++running[entry.job.spec().submitted_by()];
+    if (Tuned(entry)) ++running[SubmitterOf(entry.job.spec())];
   }
   return running;
 }
 
 JobQueue::Rank JobQueue::RankOf(const Entry& entry, const std::map<std::string, int>& running,
                                 const UseByUser& used) const {
-  const std::string& user = entry.job.spec().submitted_by();
+  const std::string& user = SubmitterOf(entry.job.spec());
   const auto tuned = running.find(user);
   return {-entry.job.spec().priority(), tuned == running.end() ? 0 : tuned->second, used ? used(user) : 0.0,
           entry.number};

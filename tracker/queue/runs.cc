@@ -24,6 +24,7 @@
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/run_task.h"
+#include "tracker/queue/submitter.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -217,7 +218,7 @@ void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
     batches_.DropJob(job.id());
   } else if (!batches_.Has(job.id(), std::string(kRunCandidate))) {
     const auto lost = lost_with_.find(job.id());
-    const auto queued = batches_.Submit({job.id(), job.spec().submitted_by(), "runs of " + job.spec().submitted_by()},
+    const auto queued = batches_.Submit({job.id(), SubmitterOf(job.spec()), "runs of " + SubmitterOf(job.spec())},
                                         std::string(kRunCandidate), RunBatch(job.spec()), now,
                                         lost == lost_with_.end() ? std::set<std::string>() : lost->second.agents);
     if (!queued.ok()) absence = std::string(queued.status().message());
@@ -289,7 +290,7 @@ std::set<std::string> Farm::SubmittersOfOutputs(const std::string& agent_id) con
   std::set<std::string> submitters;
   for (const auto& [id, lease] : batches_.leases()) {
     if (lease.agent_id != agent_id || !batches_.WholeBatch(lease).run().keep_outputs()) continue;
-    submitters.insert(jobs_.Find(batches_.JobOf(lease))->spec().submitted_by());
+    submitters.insert(SubmitterOf(jobs_.Find(batches_.JobOf(lease))->spec()));
   }
   return submitters;
 }
@@ -298,7 +299,7 @@ std::set<std::string> Farm::SubmittersOfModels(const std::string& tuner) const {
   std::set<std::string> submitters;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
     const bool is_held = job->spec().has_model() && jobs_.TunerOf(job->id()) == tuner;
-    if (is_held && job->progress().search_ended()) submitters.insert(job->spec().submitted_by());
+    if (is_held && job->progress().search_ended()) submitters.insert(SubmitterOf(job->spec()));
   }
   return submitters;
 }
@@ -306,7 +307,7 @@ std::set<std::string> Farm::SubmittersOfModels(const std::string& tuner) const {
 std::set<std::string> Farm::AgentsThatReported(const std::string& submitter, const std::string& digest) const {
   std::set<std::string> agents;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_SUCCEEDED)) {
-    if (!job->spec().has_run() || job->spec().submitted_by() != submitter) continue;
+    if (!job->spec().has_run() || SubmitterOf(job->spec()) != submitter) continue;
     for (const v1::PackageReport& package : job->progress().run().packages()) {
       if (package.outputs().digest() != digest) continue;
       const std::string& device = job->progress().run_device();

@@ -157,6 +157,7 @@ TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
   Call(board);
   v1::JobSpec spec = RunSpec("net", "board");
   spec.set_submitted_by("ann");
+  spec.set_submitter("hone://farm/client/ann");
   spec.mutable_run()->set_keep_outputs(true);
   spec.mutable_run()->mutable_inputs()->set_digest(std::string(64, 'b'));
   const v1::Job job = Submit(spec);
@@ -167,7 +168,7 @@ TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
   EXPECT_TRUE(farm_.AgentNeedsFile("board", std::string(64, 'b')));
   EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'c')));
   EXPECT_FALSE(farm_.AgentNeedsFile("other", std::string(64, 'a')));
-  EXPECT_EQ(farm_.SubmittersOfOutputs("board"), std::set<std::string>{"ann"});
+  EXPECT_EQ(farm_.SubmittersOfOutputs("board"), std::set<std::string>{"hone://farm/client/ann"});
   v1::BatchResult result = Report();
   result.mutable_run()->mutable_packages(0)->mutable_outputs()->set_digest(std::string(64, 'd'));
   board.Finish(leases[0], result);
@@ -175,8 +176,10 @@ TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
   ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'a')));
   EXPECT_TRUE(farm_.SubmittersOfOutputs("board").empty());
-  EXPECT_EQ(farm_.AgentsThatReported("ann", std::string(64, 'd')), std::set<std::string>{"board"});
-  EXPECT_TRUE(farm_.AgentsThatReported("bob", std::string(64, 'd')).empty());
+  EXPECT_EQ(farm_.AgentsThatReported("hone://farm/client/ann", std::string(64, 'd')), std::set<std::string>{"board"});
+  for (const char* other : {"hone://farm/admin/ann", "hone://farm/client/bob", "ann"}) {
+    EXPECT_TRUE(farm_.AgentsThatReported(other, std::string(64, 'd')).empty()) << other;
+  }
 }
 
 TEST_F(RunsTest, ACancelledRunLeavesTheQueueAndTheDevice) {
