@@ -698,10 +698,9 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
     if (auto device = agent->devices.find(lease->device_id); device != agent->devices.end()) device->second.losses += 1;
   }
   devices_.CountFailure(NameOf(lease->agent_id, lease->device_id), why, now);
-  const std::string job_id = batches_.JobOf(*lease), agent_id = lease->agent_id;
-  const std::string device = NameOf(agent_id, lease->device_id);
+  const std::string job_id = batches_.JobOf(*lease), device = NameOf(lease->agent_id, lease->device_id);
   batches_.Lose(lease_id, why, now);
-  if (jobs_.Find(job_id)->spec().has_run()) LoseRun(job_id, agent_id, device, why, now);
+  if (jobs_.Find(job_id)->spec().has_run()) LoseRun(job_id, device, why, now);
   for (const std::string& name : batches_.TakeForgivenDevices()) devices_.Forgive(name);
 }
 

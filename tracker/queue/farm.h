@@ -189,9 +189,8 @@ class Farm {
   // runs.cc: jobs that run packages.
   void CheckQueuedRun(const v1::Job& job, absl::Time now);
   void EndRuns(absl::Time now);
-  // A device of the agent was lost with the run. device: "agent/device".
-  void LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
-               const std::string& why, absl::Time now);
+  // The device ("agent/device") was lost with the run.
+  void LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now);
 
   // waits.cc: what jobs wait for, and which jobs get or lose a tuner because of it.
   // A function that returns how many jobs get a tuner before the given one. JobsAhead sorts the jobs once; the function
@@ -223,12 +222,6 @@ class Farm {
   TunerRegistry tuners_;
   DeviceRegistry devices_;
   BatchQueue batches_;
-  // What was lost with an open job that runs packages. It is kept here because the batch of the job is made anew.
-  struct LostWith {
-    std::set<std::string> agents;      // they get the run again only if no other could take it
-    std::vector<std::string> devices;  // "agent/device", one entry for each loss
-  };
-  std::map<std::string, LostWith> lost_with_;                    // by job
   std::map<std::string, std::set<std::string>> model_packages_;  // digests, by the job with the model
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked

@@ -120,12 +120,12 @@ class JobQueue {
   std::vector<const v1::Job*> InState(v1::JobState state) const;
   const FileUses& files() const { return files_; }  // of open jobs
 
-  // A job with JobSpec.run (runs.cc). StartRun: a device took its batch. LoseRun: that device was lost; the job is
-  // queued again, or fails when that happened too often. ReturnRun: the device gave it back unused; it is queued again.
-  // EndRun: its batch has the result. StartRun changes only a queued job, LoseRun and ReturnRun only a running one, and
-  // EndRun only an open one.
+  // A job with JobSpec.run (runs.cc). StartRun: a device took its batch. LoseRun: that device ("agent/device") was
+  // lost; the job is queued again, or fails when that happened too often. ReturnRun: the device gave it back unused; it
+  // is queued again. EndRun: its batch has the result. StartRun changes only a queued job, LoseRun and ReturnRun only a
+  // running one, and EndRun only an open one.
   void StartRun(const std::string& job_id, absl::Time now);
-  void LoseRun(const std::string& job_id, const std::string& why, absl::Time now);
+  void LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now);
   void ReturnRun(const std::string& job_id, absl::Time now);
   void EndRun(const std::string& job_id, const v1::BatchResult& result, absl::Time now);
 

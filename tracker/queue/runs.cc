@@ -4,7 +4,8 @@
 //
 // Such a job is one batch, so it needs no tuner. While a device fulfils its conditions, its batch is in the queue of
 // batches; while none does, the job waits and says for which device, as every job. A device that is lost with it costs
-// an attempt. A tracker that starts again queues the batch again, because batches are not stored.
+// an attempt. A tracker that starts again queues the batch again, because batches are not stored; which devices were
+// lost with it is stored with the job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -178,9 +179,10 @@ void JobQueue::StartRun(const std::string& job_id, absl::Time now) {
   SetState(entry, v1::JOB_STATE_RUNNING, now);
 }
 
-void JobQueue::LoseRun(const std::string& job_id, const std::string& why, absl::Time now) {
+void JobQueue::LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now) {
   Entry& entry = jobs_.at(job_id);
   if (entry.job.state() != v1::JOB_STATE_RUNNING) return;
+  entry.job.add_lost_on(device);
   entry.job.set_fruitless(entry.job.fruitless() + 1);
   if (entry.job.fruitless() < options_.lost_runs_max) return SetState(entry, v1::JOB_STATE_QUEUED, now);
   entry.job.set_error(TruncateUtf8(
@@ -217,24 +219,21 @@ void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
   if (!absence.empty()) {
     batches_.DropJob(job.id());
   } else if (!batches_.Has(job.id(), std::string(kRunCandidate))) {
-    const auto lost = lost_with_.find(job.id());
+    std::set<std::string> lost_by;
+    for (const std::string& device : job.lost_on()) lost_by.insert(device.substr(0, device.find('/')));
     const auto queued = batches_.Submit({job.id(), SubmitterOf(job.spec()), "runs of " + SubmitterOf(job.spec())},
-                                        std::string(kRunCandidate), RunBatch(job.spec()), now,
-                                        lost == lost_with_.end() ? std::set<std::string>() : lost->second.agents);
+                                        std::string(kRunCandidate), RunBatch(job.spec()), now, std::move(lost_by));
     if (!queued.ok()) absence = std::string(queued.status().message());
   }
   jobs_.SetBlocked(job.id(), absence, now);
 }
 
-void Farm::LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
-                   const std::string& why, absl::Time now) {
-  LostWith& lost = lost_with_[job_id];
-  lost.agents.insert(agent_id);
-  lost.devices.push_back(device);
-  jobs_.LoseRun(job_id, why, now);
+void Farm::LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now) {
+  jobs_.LoseRun(job_id, device, why, now);
   // Several devices were lost with it, so the packages are to blame.
-  if (jobs_.Find(job_id)->state() == v1::JOB_STATE_FAILED) {
-    for (const std::string& name : lost.devices) devices_.Forgive(name);
+  const v1::Job& job = *jobs_.Find(job_id);
+  if (job.state() == v1::JOB_STATE_FAILED) {
+    for (const std::string& name : job.lost_on()) devices_.Forgive(name);
   }
   DropReleasedJobs();  // at once, because the job may get a device in this same call
 }
@@ -326,10 +325,6 @@ void Farm::EndRuns(absl::Time now) {
       if (result.has_value()) jobs_.EndRun(job->id(), *result, now);
     }
   }
-  std::erase_if(lost_with_, [&](const auto& lost) {
-    const v1::Job* job = jobs_.Find(lost.first);
-    return job == nullptr || JobQueue::Ended(*job);
-  });
 }
 
 }  // namespace hone::tracker

@@ -119,6 +119,25 @@ TEST_F(RunsTest, ARunGoesToAnotherDeviceThanTheOneThatWasLostWithIt) {
   EXPECT_EQ(Get(job.id()).state(), v1::JOB_STATE_RUNNING);
 }
 
+TEST_F(RunsTest, ATrackerThatStartsAgainStillAvoidsTheDeviceThatWasLost) {
+  const v1::Job job = Submit(RunSpec("net"));
+  FakeAgent first("first", "1");
+  ASSERT_EQ(Call(first).size(), 1u);
+  Pass(absl::Minutes(5));  // it is silent
+  ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_QUEUED);
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  restarted.Restore({Get(job.id())}, {}, {});
+  const auto call = [&](FakeAgent& board) { return board.Sync(restarted, now_)->response.leases_size(); };
+  FakeAgent again("first", "2"), second("second", "1");
+  restarted.Drain("second", "so that it does not take the run yet");
+  call(second);
+  restarted.Undrain("second");
+  call(again);
+  restarted.Tick(now_);
+  EXPECT_EQ(call(again), 0) << "the other device has not tried it";
+  EXPECT_EQ(call(second), 1);
+}
+
 TEST_F(RunsTest, DevicesThatWereLostWithABadPackageAreForgiven) {
   const v1::Job job = Submit(RunSpec("net", "board"));
   for (int boot = 0; boot < 3; ++boot) {
