@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/control_groups.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -45,6 +47,16 @@ double ProcessCpuQuota(const std::string& root) {
   for (const std::filesystem::path& group : ControlGroupFolders("cpu", root))
     cpus = std::min(cpus, GroupCpuQuota(group));
   return cpus;
+}
+
+int64_t UsableMemory(const std::string& root) {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  for (const std::filesystem::path& group : ControlGroupFolders("memory", root)) {
+    for (const char* name : {"memory.max", "memory.limit_in_bytes"}) {
+      if (const int64_t most = ParseSize(FirstLine(group / name)); most > 0) bytes = std::min(bytes, most);
+    }
+  }
+  return bytes;
 }
 
 }  // namespace hone

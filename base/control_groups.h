@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU time that the control groups (cgroups, version 1 or 2) of this process allow it, read from the kernel's
-// files. Needs only the C++ library, because the runtime that ships with a model includes it.
+// The CPU time and the memory that the control groups (cgroups, version 1 or 2) of this process allow it, read from the
+// kernel's files. Needs only the C++ library, because the runtime that ships with a model includes it.
 #ifndef HONE_BASE_CONTROL_GROUPS_H_
 #define HONE_BASE_CONTROL_GROUPS_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ std::vector<std::filesystem::path> ControlGroupFolders(const std::string& contro
 double GroupCpuQuota(const std::filesystem::path& group);
 // The CPU quota of this process: the smallest quota of its groups, in CPUs. Infinite if no group sets a limit.
 double ProcessCpuQuota(const std::string& root = "/");
+
+// The bytes of memory that this process may use: those of the machine, or the smallest limit of its groups.
+int64_t UsableMemory(const std::string& root = "/");
 
 }  // namespace hone
 

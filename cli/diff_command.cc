@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/timed_run_options.h"
 #include "deploy/run/kept_run.h"
+#include "deploy/run/shape_text.h"
 
 namespace hone::cli {
 namespace {
@@ -43,10 +44,13 @@ absl::Status Diff(DiffOptions& options) {
   if (IsModel(options.runs.package)) {
     return UsageError(options.runs.package + " is a model; make a package with hone compile and give it as PACKAGE");
   }
-  std::string device;
-  HONE_ASSIGN_OR_RETURN(run::KeptRun kept, options.device.given() ? KeepThere(options, &device) : KeepHere(options));
+  HONE_RETURN_IF_ERROR(CheckInputOptions(options.runs));
+  PlaceOfRun place{.inputs = {.file = options.runs.input}};
+  HONE_ASSIGN_OR_RETURN(place.inputs.shapes, run::ParseNamedShapes(options.runs.shapes));
+  HONE_ASSIGN_OR_RETURN(run::KeptRun kept,
+                        options.device.given() ? KeepThere(options, &place.device) : KeepHere(options));
   HONE_ASSIGN_OR_RETURN(const ModelDiff diff,
-                        DiffRun(options.model, options.runs.package, std::move(kept), device, options.interpret));
+                        DiffRun(options.model, options.runs.package, std::move(kept), place, options.interpret));
   HONE_RETURN_IF_ERROR(options.runs.json ? PrintJson(DiffToJson(diff))
                                          : PrintText(ValuesToText(diff) + DiffToText(diff)));
   return CheckEqual(diff);

@@ -15,7 +15,7 @@ absl::StatusOr<v1::FileName> FileSender::Send(const std::string& path) {
   if (const auto sent = sent_.find(path); sent != sent_.end()) return sent->second;
   ProgressLine line;
   const std::string name = FileNameOf(path);
-  files::TransferOptions options{.stop = stop_};
+  files::TransferOptions options{.stop = stop_, .until = until_};
   options.progress = [&](const files::TransferProgress& progress) {
     line.Show(fmt::format("sending {}: {} of {}", name, BytesText(static_cast<double>(progress.done)),
                           BytesText(static_cast<double>(progress.total))));

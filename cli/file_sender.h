@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/file.pb.h"
 
@@ -18,17 +19,18 @@ namespace hone::cli {
 
 class FileSender {
  public:
-  // The stop ends the transfers.
-  FileSender(std::shared_ptr<grpc::Channel> channel, std::stop_token stop)
-      : channel_(std::move(channel)), stop_(std::move(stop)) {}
+  // The stop ends the transfers, and so does the time `until`, by the wall clock.
+  FileSender(std::shared_ptr<grpc::Channel> channel, std::stop_token stop, absl::Time until = absl::InfiniteFuture())
+      : channel_(std::move(channel)), stop_(std::move(stop)), until_(until) {}
 
   // Sends the file, unless this object has sent it before. Errors: those of FileTransfer::Upload; kCancelled after a
-  // stop.
+  // stop; kDeadlineExceeded at `until`.
   absl::StatusOr<v1::FileName> Send(const std::string& path);
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;
   const std::stop_token stop_;
+  const absl::Time until_;
   std::map<std::string, v1::FileName> sent_;  // by path
 };
 

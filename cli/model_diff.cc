@@ -78,6 +78,7 @@ std::string FirstToText(const ValueDifference& value) {
     text += Row("  {} {}, call {}: {}", i == 0 ? "kernel" : "or kernel", kernel.symbol, kernel.call,
                 NamesOfNodes(kernel.nodes));
   }
+  if (!value.mismatch.empty()) return text + Row("  {}", value.mismatch);
   text +=
       Row("  {} of {} elements differ by more than {}", error.wrong, error.elements, ToleranceText(value.tolerance));
   text += Row("  the largest error is {:.4g}{}", error.max_error,
@@ -107,6 +108,7 @@ ordered_json ValueToJson(const ValueDifference& value) {
           {"dtype", Name(value.dtype)},
           {"shape", value.shape},
           {"wrong", value.IsWrong()},
+          {"mismatch", value.mismatch},
           {"elements", error.elements},
           {"wrong_elements", error.wrong},
           {"max_error", NumberToJson(error.max_error)},
@@ -124,9 +126,10 @@ ordered_json ValueToJson(const ValueDifference& value) {
 }  // namespace
 
 absl::StatusOr<ModelDiff> DiffRun(const ModelOptions& model, const std::string& package, run::KeptRun kept,
-                                  const std::string& device, bool interpret) {
+                                  const PlaceOfRun& place, bool interpret) {
   HONE_ASSIGN_OR_RETURN(diff::ProgramTables tables, diff::ProgramTables::Read(package, kept.program));
   const diff::PackageRun run{std::move(tables), std::move(kept)};
+  if (!place.device.empty()) HONE_RETURN_IF_ERROR(Annotate(diff::CheckInputs(run, place.inputs), place.device));
   ProgressLine line;
   diff::ReferenceModel::Options options = {
       .import = {},
@@ -145,7 +148,7 @@ absl::StatusOr<ModelDiff> DiffRun(const ModelOptions& model, const std::string& 
   ModelDiff result = {.model = FileNameOf(model.models.front()),
                       .package = FileNameOf(package),
                       .target = run.tables.target(),
-                      .device = device,
+                      .device = place.device,
                       .interpreted = interpret,
                       .difference = {}};
   HONE_ASSIGN_OR_RETURN(result.difference, diff::DiffModel(reference, run));
@@ -198,8 +201,10 @@ ordered_json DiffToJson(const ModelDiff& diff) {
 absl::Status CheckEqual(const ModelDiff& diff) {
   const ValueDifference* const first = diff.difference.First();
   if (first == nullptr) return absl::OkStatus();
-  return DifferentError(fmt::format("{} differs from {}: first in '{}', by {:.2g} of its largest element", diff.package,
-                                    diff.model, first->name, first->error.RelativeError()));
+  const std::string how = first->mismatch.empty()
+                              ? fmt::format(", by {:.2g} of its largest element", first->error.RelativeError())
+                              : ": " + first->mismatch;
+  return DifferentError(fmt::format("{} differs from {}: first in '{}'{}", diff.package, diff.model, first->name, how));
 }
 
 }  // namespace hone::cli

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/model_options.h"
+#include "deploy/diff/check_inputs.h"
 #include "deploy/diff/diff_model.h"
 #include "deploy/run/kept_run.h"
 #include "nlohmann/json.hpp"
@@ -23,10 +24,16 @@ struct ModelDiff {
   diff::ModelDifference difference;
 };
 
+// Where a run was made that is to be compared.
+struct PlaceOfRun {
+  std::string device = {};       // of a farm; empty: this machine
+  diff::SentInputs inputs = {};  // of a device: what it was sent; a run here is not asked for its inputs
+};
+
 // Compares a run of the package in the file `package` with the model of the options, whose file is the only one there.
-// device: of a farm, that ran it; empty: this machine. interpret: as in diff::ReferenceModel::Options.
+// interpret: as in diff::ReferenceModel::Options. kDataLoss: a device had other inputs than it was sent.
 absl::StatusOr<ModelDiff> DiffRun(const ModelOptions& model, const std::string& package, run::KeptRun kept,
-                                  const std::string& device, bool interpret);
+                                  const PlaceOfRun& place, bool interpret);
 
 // The values that were compared, one a line, in the order of the file.
 std::string ValuesToText(const ModelDiff& diff);

@@ -3,16 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <string>
+#include <system_error>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/inner_path.h"
+#include "base/run_limits.h"
 #include "base/status.h"
 #include "cli/file_sender.h"
 #include "cli/output.h"
+#include "cli/quantity_text.h"
 #include "cli/shape_text.h"
 #include "compiler/graph/check_onnx.h"
+#include "proto/convert.h"
 
 namespace hone::cli {
 namespace {
@@ -56,6 +64,33 @@ absl::Status AddExternalFiles(const std::string& path, v1::ModelSource& source) 
   return absl::OkStatus();
 }
 
+// Why the tracker would refuse the job because of its model, whose files were not sent yet.
+absl::Status CheckLimits(const v1::JobSpec& spec) {
+  if (spec.model().files_size() > kModelFilesMax) {
+    return absl::ResourceExhaustedError(fmt::format("{} consists of {} files; a tracker takes up to {}", spec.name(),
+                                                    spec.model().files_size(), kModelFilesMax));
+  }
+  for (const v1::ModelFile& file : spec.model().files()) {
+    std::error_code error;
+    const uintmax_t bytes = std::filesystem::file_size(file.file().name(), error);
+    if (error || bytes <= static_cast<uintmax_t>(kRunFileBytesMax)) continue;  // sending it tells the error
+    return absl::ResourceExhaustedError(fmt::format("{} has {}; a tracker takes up to {}", file.file().name(),
+                                                    BytesText(static_cast<double>(bytes)),
+                                                    BytesText(static_cast<double>(kRunFileBytesMax))));
+  }
+  constexpr size_t kNameBytes = 80;  // what a digest and a size add to the message of a file
+  const size_t bytes = spec.ByteSizeLong() + kNameBytes * static_cast<size_t>(spec.model().files_size());
+  if (bytes <= kJobSpecificationBytesMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("the description of {} has {} with its {} files; a tracker takes up to {}", spec.name(),
+                  BytesText(static_cast<double>(bytes)), spec.model().files_size(),
+                  BytesText(static_cast<double>(kJobSpecificationBytesMax))));
+}
+
+void TellNotMeasured(const absl::Status& why) {
+  PrintMessage(fmt::format("the whole model will not be measured: {}\n", std::string(why.message())));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::ModelSource> SourceOf(const ModelOptions& model, const std::string& path) {
@@ -80,13 +115,25 @@ absl::StatusOr<v1::ModelSource> SourceOf(const ModelOptions& model, const std::s
 
 absl::Status SendModels(const std::shared_ptr<grpc::Channel>& channel, std::vector<v1::JobSpec>& specs,
                         std::stop_token stop) {
-  FileSender sender(channel, std::move(stop));
+  absl::Time until = absl::InfiniteFuture();
+  for (const v1::JobSpec& spec : specs) {
+    if (spec.has_until()) until = std::min(until, FromProto(spec.until()));
+  }
+  FileSender sender(channel, std::move(stop), until);
   for (v1::JobSpec& spec : specs) {
+    if (const absl::Status within = CheckLimits(spec); !within.ok()) {
+      TellNotMeasured(within);
+      spec.clear_model();
+      continue;
+    }
     for (v1::ModelFile& file : *spec.mutable_model()->mutable_files()) {
       absl::StatusOr<v1::FileName> sent = sender.Send(file.file().name());
       if (absl::IsCancelled(sent.status())) return sent.status();
+      if (absl::Now() >= until) {
+        return absl::DeadlineExceededError("the time to end (--until) came before the model was sent to the tracker");
+      }
       if (!sent.ok()) {
-        PrintMessage(fmt::format("the whole model will not be measured: {}\n", std::string(sent.status().message())));
+        TellNotMeasured(sent.status());
         for (v1::JobSpec& other : specs) other.clear_model();
         return absl::OkStatus();
       }

@@ -25,8 +25,9 @@ namespace hone::cli {
 absl::StatusOr<v1::ModelSource> SourceOf(const ModelOptions& model, const std::string& path);
 
 // Sends the files of the jobs' models, each once, and completes their names. If the tracker does not take them, the
-// jobs get no model and a message says why: the jobs are then submitted without a run of the whole model. kCancelled:
-// after a stop.
+// jobs get no model and a message says why: the jobs are then submitted without a run of the whole model. So is a job
+// whose model is beyond a limit (base/run_limits.h), of which nothing is sent. kCancelled:
+// after a stop. kDeadlineExceeded: a job's time to end (JobSpec.until) came first.
 absl::Status SendModels(const std::shared_ptr<grpc::Channel>& channel, std::vector<v1::JobSpec>& specs,
                         std::stop_token stop);
 

@@ -35,7 +35,8 @@ absl::Status CheckModel(const RunOptions& options, run::KeptRun kept, const std:
   model.models = {options.check};
   model.fallback = options.fallback;
   HONE_ASSIGN_OR_RETURN(const ModelDiff diff,
-                        DiffRun(model, options.package, std::move(kept), device, /*interpret=*/false));
+                        DiffRun(model, options.package, std::move(kept), {device, {.file = options.input}},
+                                /*interpret=*/false));
   HONE_RETURN_IF_ERROR(PrintText(DiffToText(diff)));
   return CheckEqual(diff);
 }

@@ -112,33 +112,26 @@ FileStore::Hold::~Hold() {
   for (const std::string& digest : digests_) store_.held_.erase(store_.held_.find(digest));
 }
 
-std::set<std::string> FileStore::InUse() const {
-  std::set<std::string> in_use = rules_.in_use ? rules_.in_use() : std::set<std::string>();
-  const std::lock_guard lock(mutex_);
-  in_use.insert(held_.begin(), held_.end());
-  return in_use;
-}
-
 absl::StatusOr<std::shared_ptr<PartialFile>> FileStore::Begin(const FileDescription& file, const std::string& owner,
                                                               const std::string& holder) {
-  const std::set<std::string> in_use = InUse();
+  const std::set<std::string> unneeded = Unneeded();
   const bool shows_by_list = !holder.empty() && file.chunks.size() != 1;
   const std::lock_guard lock(mutex_);
   if (const auto complete = complete_.find(file.digest); complete != complete_.end()) {
     Touch(file.digest, complete->second);
-    MoveTo(owner, complete->second.file, in_use, complete->second.of);
+    MoveTo(owner, complete->second.file, unneeded, complete->second.of);
     return nullptr;
   }
   if (const auto partial = partial_.find(file.digest); partial != partial_.end()) {
     if (partial->second.contents->file() == file) {
       partial->second.used = rules_.now();
-      MoveTo(owner, file, in_use, partial->second.of);
+      MoveTo(owner, file, unneeded, partial->second.of);
       if (shows_by_list) partial->second.of.holders.insert(holder);
       return partial->second.contents;
     }
     DeletePartial(file.digest);
   }
-  HONE_RETURN_IF_ERROR(MakeRoom(file, owner, in_use));
+  HONE_RETURN_IF_ERROR(MakeRoom(file, owner, unneeded));
   const Ownership of{owner, shows_by_list ? std::set<std::string>{holder} : std::set<std::string>()};
   HONE_RETURN_IF_ERROR(WriteList(file, of));
   absl::StatusOr<OpenedFile> opened = CreateFile(PartPathOf(file.digest));

@@ -45,8 +45,10 @@ struct KeepRules {
   bool refuse_beyond_quota = true;
   int64_t quota_of_owner = INT64_MAX;     // bytes of one owner's files that may not be deleted now
   absl::Duration keep = absl::Hours(24);  // a file is not deleted before it was unused for so long
-  // The digests of files that may not be deleted now. It is called without locks of the store; null = none.
-  std::function<std::set<std::string>()> in_use;
+  // Which of these files may not be deleted now. It is called without locks of the store, and only about files that
+  // could be deleted; null = none.
+  using InUse = std::function<std::set<std::string>(const std::vector<std::string>& digests)>;
+  InUse in_use;
   std::function<absl::Time()> now = absl::Now;
 };
 
@@ -114,6 +116,11 @@ class FileStore {
   absl::StatusOr<FileDescription> AddLocal(const std::string& path, const std::string& owner = "",
                                            const std::stop_token& stop = {});
 
+  // Deletes the complete files among these, however lately they were used. A file that is in use stays, and so does one
+  // that a holder has who is not `ignored`.
+  void DeleteUnlessHeld(const std::vector<std::string>& digests,
+                        const std::function<bool(const std::string& holder)>& ignored);
+
   // Deletes the files beyond the quota that may be deleted. Offer does it, too.
   void DeleteBeyondQuota();
 
@@ -159,16 +166,18 @@ class FileStore {
   std::filesystem::path PathOf(const std::string& digest) const;
   std::filesystem::path PartPathOf(const std::string& digest) const;
   std::filesystem::path ListPathOf(const std::string& digest) const;
-  std::set<std::string> InUse() const;
+  // The files that were unused for long enough and are not in use. Takes mutex_, but not while rules_.in_use is asked.
+  std::set<std::string> Unneeded() const;
+  absl::Duration KeepOfPartial() const;  // as KeepRules::keep
 
   // Each of these is called with mutex_ held.
   absl::Status WriteList(const FileDescription& file, const Ownership& of);
-  std::vector<Kept> ListKept(const std::set<std::string>& in_use) const;  // unused for longest first
+  std::vector<Kept> ListKept(const std::set<std::string>& unneeded) const;  // unused for longest first
   static int64_t BytesHeldBy(const std::string& owner, const std::vector<Kept>& kept);
-  absl::Status MakeRoom(const FileDescription& file, const std::string& owner, const std::set<std::string>& in_use);
+  absl::Status MakeRoom(const FileDescription& file, const std::string& owner, const std::set<std::string>& unneeded);
   void DeleteDownTo(int64_t bytes, const std::vector<Kept>& kept);
   // Charges the file to another owner, if that has room. of: whose it was until now.
-  void MoveTo(const std::string& owner, const FileDescription& file, const std::set<std::string>& in_use,
+  void MoveTo(const std::string& owner, const FileDescription& file, const std::set<std::string>& unneeded,
               Ownership& of);
   void AddHolderOf(Complete& complete, const std::string& holder);
   void Touch(const std::string& digest, Complete& complete);

@@ -134,10 +134,31 @@ absl::Status FileStore::WriteList(const FileDescription& file, const Ownership& 
   return failed;
 }
 
-std::vector<FileStore::Kept> FileStore::ListKept(const std::set<std::string>& in_use) const {
+std::set<std::string> FileStore::Unneeded() const {
+  std::vector<std::string> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    const absl::Time now = rules_.now();
+    for (const auto& [digest, file] : complete_) {
+      if (now - file.used >= rules_.keep) unused.push_back(digest);
+    }
+    for (const auto& [digest, file] : partial_) {
+      if (now - file.used >= KeepOfPartial()) unused.push_back(digest);
+    }
+  }
+  std::set<std::string> unneeded(unused.begin(), unused.end());
+  if (unused.empty() || !rules_.in_use) return unneeded;
+  for (const std::string& digest : rules_.in_use(unused)) unneeded.erase(digest);
+  return unneeded;
+}
+
+absl::Duration FileStore::KeepOfPartial() const { return std::min(rules_.keep, kKeepPartial); }
+
+std::vector<FileStore::Kept> FileStore::ListKept(const std::set<std::string>& unneeded) const {
   const absl::Time now = rules_.now();
+  // It may have been used, or held, since the set was made.
   const auto deletable = [&](const std::string& digest, absl::Time used, absl::Duration keep) {
-    return now - used >= keep && !in_use.contains(digest);
+    return now - used >= keep && unneeded.contains(digest) && !held_.contains(digest);
   };
   std::vector<Kept> kept;
   for (const auto& [digest, file] : complete_) {
@@ -146,7 +167,7 @@ std::vector<FileStore::Kept> FileStore::ListKept(const std::set<std::string>& in
   }
   for (const auto& [digest, file] : partial_) {
     kept.push_back({file.used, ChargeOf(file.contents->file()), digest, file.of.owner, true,
-                    deletable(digest, file.used, std::min(rules_.keep, kKeepPartial))});
+                    deletable(digest, file.used, KeepOfPartial())});
   }
   std::ranges::sort(kept, {}, &Kept::used);
   return kept;
@@ -159,9 +180,9 @@ int64_t FileStore::BytesHeldBy(const std::string& owner, const std::vector<Kept>
 }
 
 absl::Status FileStore::MakeRoom(const FileDescription& file, const std::string& owner,
-                                 const std::set<std::string>& in_use) {
+                                 const std::set<std::string>& unneeded) {
   const int64_t charge = ChargeOf(file);
-  const std::vector<Kept> kept = ListKept(in_use);
+  const std::vector<Kept> kept = ListKept(unneeded);
   int64_t held = 0;
   for (const Kept& other : kept) held += other.deletable ? 0 : other.charge;
   if (rules_.refuse_beyond_quota && held + charge > rules_.quota) {
@@ -193,10 +214,10 @@ void FileStore::DeleteDownTo(int64_t bytes, const std::vector<Kept>& kept) {
   }
 }
 
-void FileStore::MoveTo(const std::string& owner, const FileDescription& file, const std::set<std::string>& in_use,
+void FileStore::MoveTo(const std::string& owner, const FileDescription& file, const std::set<std::string>& unneeded,
                        Ownership& of) {
   if (owner == of.owner) return;
-  if (!owner.empty() && BytesHeldBy(owner, ListKept(in_use)) + ChargeOf(file) > rules_.quota_of_owner) return;
+  if (!owner.empty() && BytesHeldBy(owner, ListKept(unneeded)) + ChargeOf(file) > rules_.quota_of_owner) return;
   of.owner = owner;
   (void)WriteList(file, of);  // the old one stays if the disk is full, and then counts after the next start
 }
@@ -207,9 +228,20 @@ void FileStore::AddHolderOf(Complete& complete, const std::string& holder) {
 }
 
 void FileStore::DeleteBeyondQuota() {
-  const std::set<std::string> in_use = InUse();
+  const std::set<std::string> unneeded = Unneeded();
   const std::lock_guard lock(mutex_);
-  DeleteDownTo(rules_.quota, ListKept(in_use));
+  DeleteDownTo(rules_.quota, ListKept(unneeded));
+}
+
+void FileStore::DeleteUnlessHeld(const std::vector<std::string>& digests,
+                                 const std::function<bool(const std::string& holder)>& ignored) {
+  const std::set<std::string> in_use = rules_.in_use ? rules_.in_use(digests) : std::set<std::string>();
+  const std::lock_guard lock(mutex_);
+  for (const std::string& digest : digests) {
+    const auto found = complete_.find(digest);
+    if (found == complete_.end() || in_use.contains(digest) || held_.contains(digest)) continue;
+    if (std::ranges::all_of(found->second.of.holders, ignored)) DeleteComplete(digest);
+  }
 }
 
 void FileStore::Touch(const std::string& digest, Complete& complete) {

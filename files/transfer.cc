@@ -26,7 +26,7 @@ namespace {
 
 // Bytes of chunks in one message: few at first, and more while calls are quick, so that a slow connection shows
 // progress, and loses little when it is cut.
-constexpr int64_t kMessageBytesFirst = kChunkBytesMax, kMessageBytesMost = int64_t{16} << 20;
+constexpr int64_t kMessageBytesFirst = kChunkBytesMax, kMessageBytesMost = std::min(kPutBytesMax, kGetBytesMax);
 constexpr absl::Duration kQuickCall = absl::Seconds(2), kSlowCall = absl::Seconds(10);
 constexpr absl::Duration kPauseFirst = absl::Milliseconds(100), kPauseMost = absl::Seconds(2);
 // Storing the last chunk reads the whole file once more. A connection that is gone is found out by keep-alive.
@@ -34,6 +34,10 @@ constexpr absl::Duration kCallMost = absl::Minutes(10);
 constexpr int kDamagedMost = 3;  // times that an answer may differ from its digest
 
 absl::Status Stopped() { return absl::CancelledError("stopped before the file was transferred"); }
+
+absl::Status TooLate() {
+  return absl::DeadlineExceededError("the time until which the file was needed was over before it was transferred");
+}
 
 // What may be over when the call is made again. An offer is refused for a quota, which is not.
 bool MayPass(const absl::Status& status, bool offer) {
@@ -87,21 +91,26 @@ class FileTransfer::Calls {
   }
   // Waits before something is tried again. The error ends the transfer: `why` after `patience` without progress.
   absl::Status Pause(const absl::Status& why) {
-    if (options_.stop.stop_requested()) return Stopped();
+    HONE_RETURN_IF_ERROR(CheckWanted());
     if (SteadyNow() - progress_at_ > options_.patience) return why;
-    Sleep(pause_, options_.stop);
+    Sleep(std::min(pause_, options_.until - absl::Now()), options_.stop);
     pause_ = std::min(2 * pause_, kPauseMost);
-    return options_.stop.stop_requested() ? Stopped() : absl::OkStatus();
+    return CheckWanted();
   }
 
  private:
+  // Whether somebody still wants the file.
+  absl::Status CheckWanted() const {
+    if (options_.stop.stop_requested()) return Stopped();
+    return absl::Now() < options_.until ? absl::OkStatus() : TooLate();
+  }
   template <typename Response, typename Request>
   absl::StatusOr<Response> Call(grpc::Status (v1::FileService::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                               Response*),
                                 const Request& request) {
-    if (options_.stop.stop_requested()) return Stopped();
+    HONE_RETURN_IF_ERROR(CheckWanted());
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + kCallMost));
+    context.set_deadline(absl::ToChronoTime(std::min(absl::Now() + kCallMost, options_.until)));
     const std::stop_callback cancel(options_.stop, [&] { context.TryCancel(); });
     Response response;
     called_at_ = SteadyNow();

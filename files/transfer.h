@@ -2,8 +2,9 @@
 // Sends files to a tracker and fetches files from it (FileService, file.proto), for commands and agents.
 //
 // Only chunks that the other side lacks travel. A call that fails because the connection is cut, or because a side has
-// no disk at the moment, is made again; the transfer resumes where it was. Everything ends early with kCancelled after
-// a stop. Blocks its thread; one object serves one thread at a time. Start with FileTransfer.
+// no disk at the moment, is made again; the transfer resumes where it was. Everything ends early, also a call that
+// hangs: with kCancelled after a stop, and with kDeadlineExceeded at TransferOptions::until. Blocks its thread; one
+// object serves one thread at a time. Start with FileTransfer.
 #ifndef HONE_FILES_TRANSFER_H_
 #define HONE_FILES_TRANSFER_H_
 
@@ -26,6 +27,10 @@
 
 namespace hone::files {
 
+// Bytes of chunks in one call of FileService (file.proto). An answer is shorter than a request may be, because many
+// agents may fetch one package at a time.
+inline constexpr int64_t kPutBytesMax = int64_t{32} << 20, kGetBytesMax = int64_t{16} << 20;
+
 struct TransferProgress {
   int64_t done = 0;   // bytes that the receiver has
   int64_t total = 0;  // bytes of the file
@@ -34,6 +39,7 @@ struct TransferProgress {
 
 struct TransferOptions {
   std::stop_token stop;
+  absl::Time until = absl::InfiniteFuture();              // by the wall clock; the transfer is of no use afterwards
   absl::Duration patience = absl::Minutes(1);             // how long to go on without any progress
   std::function<void(const TransferProgress&)> progress;  // called after each message; null = none
 };

@@ -8,6 +8,7 @@
 #include "proto/convert.h"
 #include "storage/open.h"
 #include "tracker/queue/jobs.h"
+#include "transport/farm_identity.h"
 
 namespace hone::tracker {
 namespace {
@@ -58,6 +59,10 @@ absl::StatusOr<std::vector<v1::Job>> FarmState::TakeJobs(absl::Time now) {
       job = Damaged(row.id, why, now);
       damaged.push_back({row.id, why, std::move(row.job), ToStored(job, false).state});
     }
+    // A tracker of an earlier version stored the name alone (decision 0293).
+    v1::JobSpec& spec = *job.mutable_spec();
+    const bool has_name = spec.submitter().empty() && !spec.submitted_by().empty();
+    if (has_name) spec.set_submitter(UriOf({Role::kClient, spec.submitted_by()}));
     jobs.push_back(std::move(job));
   }
   if (!damaged.empty()) HONE_RETURN_IF_ERROR(store_->SetAside(damaged, now));

@@ -38,7 +38,7 @@ absl::Status FileRights::CheckFetch(const std::optional<FarmIdentity>& caller, c
 // Only reports of agents that sent the file count. An agent may report any digest.
 bool FileRights::HasRunWithOutputs(const FarmIdentity& client, const std::string& digest) const {
   std::set<std::string> agents;
-  shell_->WithFarm([&](const Farm& farm, absl::Time) { agents = farm.AgentsThatReported(client.name, digest); });
+  shell_->WithFarm([&](const Farm& farm, absl::Time) { agents = farm.AgentsThatReported(UriOf(client), digest); });
   return std::ranges::any_of(
       agents, [&](const std::string& agent) { return store_->Holds(digest, UriOf({Role::kAgent, agent})); });
 }
@@ -52,7 +52,7 @@ std::string FileRights::OwnerOf(const std::optional<FarmIdentity>& caller) const
         caller->role == Role::kAgent ? farm.SubmittersOfOutputs(caller->name) : farm.SubmittersOfModels(caller->name);
   });
   // An agent or a tuner may work for several submitters at a time. Its files then count for itself.
-  return submitters.size() == 1 ? UriOf({Role::kClient, *submitters.begin()}) : UriOf(*caller);
+  return submitters.size() == 1 ? *submitters.begin() : UriOf(*caller);
 }
 
 absl::Status FileRights::CheckJob(const std::optional<FarmIdentity>& caller, const v1::JobSpec& spec) const {
@@ -66,6 +66,37 @@ absl::Status FileRights::CheckJob(const std::optional<FarmIdentity>& caller, con
 absl::Status FileRights::CheckTask(const std::optional<FarmIdentity>& caller, const v1::RunTask& task) const {
   for (const v1::FileName& package : task.packages()) HONE_RETURN_IF_ERROR(CheckFile(caller, package));
   return task.has_inputs() ? CheckFile(caller, task.inputs()) : absl::OkStatus();
+}
+
+absl::Status FileRights::CheckOutputs(const std::optional<FarmIdentity>& agent, const v1::RunReport& report) const {
+  for (const v1::PackageReport& package : report.packages()) {
+    if (!package.has_outputs()) continue;
+    const v1::FileName& outputs = package.outputs();
+    const std::optional<int64_t> stored = store_->BytesOf(outputs.digest());
+    if (!stored.has_value() || (agent.has_value() && !store_->Holds(outputs.digest(), UriOf(*agent)))) {
+      return absl::FailedPreconditionError(
+          fmt::format("the device reported outputs that its agent has not sent, or that were deleted since: {}",
+                      TruncateUtf8(outputs.digest(), 80)));
+    }
+    if (*stored == outputs.bytes()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("the device reported outputs of {} bytes; its agent has sent {}", outputs.bytes(), *stored));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<v1::SynchronizeRequest> FileRights::WithoutFalseOutputs(const std::optional<FarmIdentity>& agent,
+                                                                      const v1::SynchronizeRequest& request) const {
+  std::optional<v1::SynchronizeRequest> changed;
+  for (int i = 0; i < request.finished_size(); ++i) {
+    const absl::Status right = CheckOutputs(agent, request.finished(i).result().run());
+    if (right.ok()) continue;
+    if (!changed.has_value()) changed = request;
+    v1::BatchResult& result = *changed->mutable_finished(i)->mutable_result();
+    result.Clear();
+    result.set_error(std::string(right.message()));
+  }
+  return changed;
 }
 
 absl::Status FileRights::CheckFile(const std::optional<FarmIdentity>& caller, const v1::FileName& file) const {

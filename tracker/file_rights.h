@@ -13,7 +13,9 @@
 
 #include "absl/status/status.h"
 #include "files/file_store.h"
+#include "hone/v1/agent.pb.h"
 #include "hone/v1/job.pb.h"
+#include "hone/v1/run.pb.h"
 #include "tracker/shell.h"
 #include "transport/farm_identity.h"
 
@@ -39,8 +41,14 @@ class FileRights {
   // The same for a run that a tuner submits in a job.
   absl::Status CheckTask(const std::optional<FarmIdentity>& caller, const v1::RunTask& task) const;
 
+  // The request of an agent with an error in place of each result whose report names outputs that the agent has not
+  // sent, or another size than they have. nullopt: there is none, and the request is right as it is.
+  std::optional<v1::SynchronizeRequest> WithoutFalseOutputs(const std::optional<FarmIdentity>& agent,
+                                                            const v1::SynchronizeRequest& request) const;
+
  private:
   bool HasRunWithOutputs(const FarmIdentity& client, const std::string& digest) const;
+  absl::Status CheckOutputs(const std::optional<FarmIdentity>& agent, const v1::RunReport& report) const;
   absl::Status CheckFile(const std::optional<FarmIdentity>& caller, const v1::FileName& file) const;
 
   Shell* const shell_;

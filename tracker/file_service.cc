@@ -18,8 +18,6 @@
 namespace hone::tracker {
 namespace {
 
-constexpr int64_t kPutBytesMax = int64_t{32} << 20;
-constexpr int64_t kGetBytesMax = int64_t{16} << 20;  // many agents may fetch one package at a time
 constexpr absl::Duration kKeepFiles = absl::Hours(24);
 
 class FileServiceShell final : public v1::FileService::Service {
@@ -67,7 +65,7 @@ class FileServiceShell final : public v1::FileService::Service {
       absl::StatusOr<std::string> contents = store_->Get(request->digest(), index);
       if (!contents.ok()) return ToGrpc(contents.status());
       bytes += static_cast<int64_t>(contents->size());
-      if (response->chunks_size() > 0 && bytes > kGetBytesMax) break;
+      if (response->chunks_size() > 0 && bytes > files::kGetBytesMax) break;
       v1::Chunk* chunk = response->add_chunks();
       chunk->set_index(index);
       chunk->set_contents(*std::move(contents));
@@ -85,9 +83,9 @@ class FileServiceShell final : public v1::FileService::Service {
   absl::StatusOr<files::FileStore::PutResult> PutAll(const v1::PutChunksRequest& request, const std::string& sender) {
     int64_t bytes = 0;
     for (const v1::Chunk& chunk : request.chunks()) bytes += static_cast<int64_t>(chunk.contents().size());
-    if (bytes > kPutBytesMax || request.chunks().empty()) {
+    if (bytes > files::kPutBytesMax || request.chunks().empty()) {
       return absl::InvalidArgumentError(
-          fmt::format("a call has 1 byte to {} bytes of chunks; this one has {}", kPutBytesMax, bytes));
+          fmt::format("a call has 1 byte to {} bytes of chunks; this one has {}", files::kPutBytesMax, bytes));
     }
     files::FileStore::PutResult all;
     for (const v1::Chunk& chunk : request.chunks()) {
@@ -114,7 +112,7 @@ class FileServiceShell final : public v1::FileService::Service {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<files::FileStore>> OpenFiles(const std::filesystem::path& folder, int64_t quota,
-                                                            std::function<std::set<std::string>()> in_use) {
+                                                            files::KeepRules::InUse in_use) {
   files::KeepRules rules{.quota = quota, .keep = kKeepFiles, .in_use = std::move(in_use)};
   rules.quota_of_owner = static_cast<int64_t>(static_cast<double>(quota) * kQuotas.file_share);
   return files::FileStore::Open(folder, std::move(rules));

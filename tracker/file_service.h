@@ -18,10 +18,10 @@
 
 namespace hone::tracker {
 
-// Opens the tracker's store. in_use: the digests of files that open jobs name; it is called without locks of the store,
-// and may take a lock of the farm. Errors as FileStore::Open.
+// Opens the tracker's store. in_use: which files open jobs name; it is called without locks of the store, and may take
+// a lock of the farm. Errors as FileStore::Open.
 absl::StatusOr<std::unique_ptr<files::FileStore>> OpenFiles(const std::filesystem::path& folder, int64_t quota,
-                                                            std::function<std::set<std::string>()> in_use);
+                                                            files::KeepRules::InUse in_use);
 
 // The service is synchronous: its calls read and write a disk, on gRPC's threads for such calls, and take the lock of
 // the farm only for `in_use` and for a question of rights. store, rights: must outlive the service.

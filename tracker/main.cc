@@ -12,6 +12,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "base/config_option.h"
@@ -31,6 +34,7 @@
 #include "tracker/http/notifier.h"
 #include "tracker/http/post.h"
 #include "tracker/membership.h"
+#include "tracker/package_sweeper.h"
 #include "tracker/private_socket.h"
 #include "tracker/services.h"
 #include "transport/transport.h"
@@ -189,12 +193,14 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options, files.records));
   const std::filesystem::path folder = options.files.empty() ? files.state.string() + ".files" : options.files;
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<files::FileStore> contents,
-                        OpenFiles(folder, options.files_quota, [shell = shell.get()] {
-                          std::set<std::string> digests;
-                          shell->WithFarm([&](const Farm& farm, absl::Time) { digests = farm.FilesInUse(); });
-                          return digests;
-                        }));
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<files::FileStore> contents,
+      OpenFiles(folder, options.files_quota, [shell = shell.get()](const std::vector<std::string>& digests) {
+        std::set<std::string> in_use;
+        shell->WithFarm([&](const Farm& farm, absl::Time) { in_use = farm.FilesInUse(digests); });
+        return in_use;
+      }));
+  const PackageSweeper sweeper(shell.get(), contents.get());
   const FileRights rights(shell.get(), contents.get());
   const auto services = MakeServices(shell.get(), store.get(), contents.get(), &rights, membership.get());
   Gate gate(membership.get());

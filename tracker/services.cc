@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracker/services.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
@@ -44,18 +46,28 @@ grpc::Status Reply(absl::StatusOr<Response> result, Response* response) {
 
 class AgentServiceShell final : public v1::AgentService::CallbackService {
  public:
-  AgentServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
+  AgentServiceShell(Shell* shell, const FileRights* rights, Callers callers)
+      : shell_(shell), rights_(rights), callers_(callers) {}
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context, const v1::SynchronizeRequest* request,
                                         v1::SynchronizeResponse* response) override {
-    const absl::Status own = CheckName(CallerOf(*context->auth_context()), request->agent_id());
+    const std::optional<FarmIdentity> agent = CallerOf(*context->auth_context());
+    const absl::Status own = CheckName(agent, request->agent_id());
     if (!own.ok()) return Refuse(context, own);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    shell_->Synchronize(*request, callers_.PresentIn(context), Finish(reactor, response));
+    Done<v1::SynchronizeResponse> done = Finish(reactor, response);
+    if (std::optional<v1::SynchronizeRequest> changed = rights_->WithoutFalseOutputs(agent, *request)) {
+      const auto kept = std::make_shared<const v1::SynchronizeRequest>(*std::move(changed));  // until the answer
+      shell_->Synchronize(*kept, callers_.PresentIn(context),
+                          [kept, done = std::move(done)](auto result) { done(result); });
+    } else {
+      shell_->Synchronize(*request, callers_.PresentIn(context), std::move(done));
+    }
     return reactor;
   }
 
  private:
   Shell* const shell_;
+  const FileRights* const rights_;
   const Callers callers_;
 };
 
@@ -192,7 +204,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::
                                                          const FileRights* rights, const Membership* membership) {
   const Callers callers(membership);
   std::vector<std::unique_ptr<grpc::Service>> services;
-  services.push_back(std::make_unique<AgentServiceShell>(shell, callers));
+  services.push_back(std::make_unique<AgentServiceShell>(shell, rights, callers));
   services.push_back(std::make_unique<TunerServiceShell>(shell, rights, callers));
   services.push_back(std::make_unique<JobServiceShell>(shell, rights, callers));
   services.push_back(std::make_unique<AdminServiceShell>(shell, callers));

@@ -517,6 +517,11 @@ void Shell::RecordNotice(const std::string& job_id, const v1::JobNotice& notice)
   farm_.RecordNotice(job_id, notice);
 }
 
+std::vector<std::string> Shell::TakeUnneededPackages() {
+  Turn turn(this);
+  return farm_.TakeUnneededPackages();
+}
+
 v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request) {
   Turn turn(this);
   v1::ListDevicesResponse response;

@@ -75,6 +75,7 @@ class Shell {
   std::vector<v1::Job> JobsToNotify();
   // Stores the outcome of an attempt to send a notice.
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice);
+  std::vector<std::string> TakeUnneededPackages();  // as Farm's
   v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);
   v1::ListTunersResponse ListTuners();
   v1::GetFarmResponse Counters();

@@ -12,6 +12,7 @@ namespace hone::tracker {
 absl::StatusOr<v1::Job> SubmitFor(Shell& shell, const FileRights& rights, const std::optional<FarmIdentity>& caller,
                                   v1::JobSpec spec, const NoteChange& note) {
   spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
+  spec.set_submitter(caller.has_value() ? UriOf(*caller) : "");
   absl::Status allowed = CheckPriority(caller, spec.priority());
   if (allowed.ok()) allowed = rights.CheckJob(caller, spec);
   bool changed = false;

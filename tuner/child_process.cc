@@ -12,14 +12,22 @@
 #include <cstring>
 
 #include "base/resource_limit.h"
+#include "base/short_environment.h"
 
 namespace hone::tuner {
+namespace {
+
+// What compilers need besides kPlainVariables: where ONNX Runtime is, and fakes of tests.
+constexpr std::string_view kCompilerVariables[] = {"HONE_ONNX_RUNTIME", "HONE_FAKE_"};
+
+}  // namespace
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   std::vector<std::string> words = options.command;
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  const std::vector<const char*> environment = ShortEnvironment(kCompilerVariables);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {  // until exec only async-signal-safe calls, because the parent has threads
@@ -32,7 +40,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
     if (options.memory_max > 0) LimitMemory(options.memory_max);
     LimitResource(RLIMIT_CORE, 0);
     if (options.descriptor >= 0) fcntl(options.descriptor, F_SETFD, 0);
-    execv(argv[0], argv.data());
+    execve(argv[0], argv.data(), const_cast<char* const*>(environment.data()));
     _exit(127);
   }
   if (pid < 0) return absl::UnavailableError(fmt::format("cannot start a compiler: {}", std::strerror(errno)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A child process that compiles. If it crashes, hangs or runs out of memory, this process goes on.
 //
-// The system kills the child when the thread that started it ends. Used by one thread. Start with Start.
+// The child gets a short environment (base/short_environment.h), because what it compiles comes from other users. The
+// system kills it when the thread that started it ends. Used by one thread. Start with Start.
 #ifndef HONE_TUNER_CHILD_PROCESS_H_
 #define HONE_TUNER_CHILD_PROCESS_H_
 

@@ -2,17 +2,23 @@
 #include "tuner/confirm_model.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/control_groups.h"
 #include "base/inner_path.h"
 #include "base/median.h"
 #include "base/one_line.h"
@@ -36,11 +42,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kTellPeriod = absl::Seconds(1);
-constexpr absl::Duration kCompileTimeMax = absl::Minutes(30);    // of both packages
-constexpr absl::Duration kTransferPatience = absl::Minutes(10);  // without any progress of a file
-constexpr int kTimesKept = 1000;                                 // of each package, in the job
+constexpr absl::Duration kCompileTimeMax = absl::Minutes(30);     // of both packages, without waiting for the host lock
+constexpr absl::Duration kHostWaitMax = absl::Hours(2);           // for the host lock; no visit takes that long
+constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);  // of looking whether the job was lost
+constexpr absl::Duration kTransferPatience = absl::Minutes(10);   // without any progress of a file
+constexpr int kTimesKept = 1000;                                  // of each package, in the job
 constexpr char kNoTime[] = "the time of the job (--until) was over before the whole model was measured";
+constexpr char kCompiling[] = "compiling the whole model, untuned and tuned";
+constexpr char kWaitingForHost[] =
+    "waiting to compile the whole model, because a device of the tuner's machine is measuring";
 constexpr char kRunId[] = "run";  // of the only candidate of a batch with a run (measure.proto)
+
+// Bytes of memory that the compiler of the model may use.
+uint64_t CompilerMemory() { return static_cast<uint64_t>(UsableMemory()) / 2; }
 
 // Leaves at most kTimesKept values, evenly spread.
 void Thin(google::protobuf::RepeatedField<double>& values) {
@@ -102,8 +116,7 @@ class ModelRun {
   absl::StatusOr<v1::ModelConfirmation> Confirm() {
     HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
     HONE_RETURN_IF_ERROR(Begin("fetching the model to measure it as a whole"));
-    HONE_RETURN_IF_ERROR(FetchModel(folder.path()));
-    HONE_RETURN_IF_ERROR(Begin("compiling the whole model, untuned and tuned"));
+    HONE_RETURN_IF_ERROR(Transfer([&](files::FileTransfer& transfer) { return FetchModel(folder.path(), transfer); }));
     HONE_RETURN_IF_ERROR(Compile(folder.path()));
     HONE_RETURN_IF_ERROR(Begin("sending the whole model, untuned and tuned"));
     v1::Batch batch;
@@ -150,20 +163,36 @@ class ModelRun {
     return lost_ = farm_.Report(progress_);
   }
 
-  // The options of a transfer that ends when Tell fails.
-  files::TransferOptions TransferUntil(std::stop_source& stop) {
-    files::TransferOptions transfer;
-    transfer.stop = stop.get_token();
-    transfer.patience = kTransferPatience;
-    transfer.progress = [this, &stop](const files::TransferProgress&) {
+  // Runs a transfer that ends soon after the job does. While it stalls it tells no progress, so a thread of its own
+  // asks whether the job was lost.
+  absl::Status Transfer(const std::function<absl::Status(files::FileTransfer&)>& work) {
+    std::stop_source stop;
+    files::TransferOptions options{.stop = stop.get_token(), .until = job_.until, .patience = kTransferPatience};
+    options.progress = [this, &stop](const files::TransferProgress&) {
       if (!Tell().ok()) stop.request_stop();
     };
-    return transfer;
+    absl::Status done;
+    {
+      const std::jthread watch([this, &stop](const std::stop_token& over) {
+        std::mutex mutex;
+        std::condition_variable_any woken;
+        std::unique_lock lock(mutex);
+        while (!over.stop_requested() && !farm_.HasLostJob()) {
+          woken.wait_for(lock, over, absl::ToChronoNanoseconds(kWatchPeriod), [] { return false; });
+        }
+        if (farm_.HasLostJob()) stop.request_stop();
+      });
+      files::FileTransfer transfer(options_.channel, options);
+      done = work(transfer);
+    }
+    if (farm_.HasLostJob()) {
+      next_report_ = absl::InfinitePast();
+      HONE_RETURN_IF_ERROR(Tell());
+    }
+    return done;
   }
 
-  absl::Status FetchModel(const fs::path& folder) {
-    std::stop_source stop;
-    files::FileTransfer transfer(options_.channel, TransferUntil(stop));
+  absl::Status FetchModel(const fs::path& folder, files::FileTransfer& transfer) {
     for (const v1::ModelFile& file : leased_.spec().model().files()) {
       if (!IsInnerPath(file.path())) {
         return absl::InvalidArgumentError(
@@ -188,12 +217,16 @@ class ModelRun {
   }
 
   absl::StatusOr<v1::FileName> Store(const fs::path& package) {
-    std::stop_source stop;
-    return files::FileTransfer(options_.channel, TransferUntil(stop)).Upload(package.string());
+    absl::StatusOr<v1::FileName> stored;
+    HONE_RETURN_IF_ERROR(Transfer([&](files::FileTransfer& transfer) {
+      stored = transfer.Upload(package.string());
+      return stored.status();
+    }));
+    return stored;
   }
 
-  // Describes the job to the child, and waits until it has compiled.
-  absl::Status Compile(const fs::path& folder) {
+  // Describes the job to the child.
+  absl::Status WriteJob(const fs::path& folder) const {
     v1::Job job;
     job.mutable_spec()->set_target(leased_.spec().target());
     *job.mutable_spec()->mutable_model() = leased_.spec().model();
@@ -201,25 +234,59 @@ class ModelRun {
     std::ofstream out(folder / kJobFile, std::ios::binary);
     job.SerializeToOstream(&out);
     out.close();
-    if (!out.good()) return absl::UnavailableError(fmt::format("cannot write to {}", folder.string()));
-    ChildProcess::Options child{.command = options_.compiler};
+    return out.good() ? absl::OkStatus() : absl::UnavailableError(fmt::format("cannot write to {}", folder.string()));
+  }
+
+  // Has the child compile both packages.
+  absl::Status Compile(const fs::path& folder) {
+    HONE_RETURN_IF_ERROR(WriteJob(folder));
+    ChildProcess::Options child{.command = options_.compiler, .memory_max = CompilerMemory()};
     child.command.push_back("--compile-model=" + folder.string());
     HONE_ASSIGN_OR_RETURN(ChildProcess compiler, ChildProcess::Start(child));
-    const absl::Time deadline = SteadyNow() + kCompileTimeMax;
+    HONE_RETURN_IF_ERROR(AwaitCompiler(compiler, folder / kCompilingFile));
+    const int status = compiler.Kill();
+    if (status == 0) return absl::OkStatus();
+    const std::string memory = fmt::format("{:.3g} GiB of memory, half of what the tuner's machine has",
+                                           static_cast<double>(CompilerMemory()) / (1 << 30));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemoryCode) {
+      return absl::ResourceExhaustedError("compiling the whole model needs more than " + memory);
+    }
+    const absl::StatusOr<std::string> why = ReadWholeFile((folder / kErrorFile).string());
+    if (why.ok()) return absl::InternalError("the whole model does not compile: " + *why);
+    // LLVM aborts where it gets no memory.
+    const bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+    return absl::InternalError("the compiler of the whole model " + DescribeEnd(status) +
+                               (aborted ? "; it may use " + memory : ""));
+  }
+
+  // Waits until the child has ended. compiling: a file that is there while the child compiles; only then its time
+  // counts. Meanwhile the job shows whether it compiles or waits.
+  absl::Status AwaitCompiler(const ChildProcess& compiler, const fs::path& compiling) {
+    HONE_RETURN_IF_ERROR(Begin(kCompiling));
+    absl::Duration compiled, waited;  // waited: since it compiled last
+    absl::Time seen = SteadyNow();
     for (absl::Duration pause = absl::Milliseconds(5); !compiler.Ended();
          pause = std::min(2 * pause, absl::Milliseconds(200))) {
-      if (SteadyNow() > deadline) {
+      absl::SleepFor(pause);
+      const absl::Time now = SteadyNow();
+      const absl::Duration passed = now - std::exchange(seen, now);
+      std::error_code ignored;
+      const bool compiles = fs::exists(compiling, ignored);
+      compiled += compiles ? passed : absl::ZeroDuration();
+      waited = compiles ? absl::ZeroDuration() : waited + passed;
+      if (compiled > kCompileTimeMax) {
         return absl::DeadlineExceededError(
             fmt::format("the whole model was not compiled within {}", absl::FormatDuration(kCompileTimeMax)));
       }
-      HONE_RETURN_IF_ERROR(Tell());
-      absl::SleepFor(pause);
+      if (waited > kHostWaitMax) {
+        return absl::DeadlineExceededError(
+            fmt::format("the whole model was not compiled, because devices of the tuner's machine measured for {}",
+                        absl::FormatDuration(kHostWaitMax)));
+      }
+      const char* activity = waited > kTellPeriod ? kWaitingForHost : kCompiling;  // a child takes a moment to start
+      HONE_RETURN_IF_ERROR(progress_.activity == activity ? Tell() : Begin(activity));
     }
-    const int status = compiler.Kill();
-    if (status == 0) return absl::OkStatus();
-    const absl::StatusOr<std::string> why = ReadWholeFile((folder / kErrorFile).string());
-    return absl::InternalError(why.ok() ? "the whole model does not compile: " + *why
-                                        : "the compiler of the whole model " + DescribeEnd(status));
+    return absl::OkStatus();
   }
 
   // Completes the batch: how the packages run, and on which devices.

@@ -106,7 +106,8 @@ void FarmClient::RenewLease() {
   v1::ReportProgressResponse response;
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(kHeartbeatTimeout));
-  Tuner()->ReportProgress(&context, request, &response);
+  const grpc::Status status = Tuner()->ReportProgress(&context, request, &response);
+  if (response.cancelled() || status.error_code() == grpc::StatusCode::ABORTED) lost_job_ = true;
 }
 
 absl::Status FarmClient::RequeueJob(const Requirements& needs) {

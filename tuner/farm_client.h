@@ -42,6 +42,9 @@ class FarmClient : public Farm {
   absl::Status RequeueJob(const Requirements& needs) override;
   void Abandon() override { abandoned_ = true; }
 
+  // Whether RenewLease has heard that the job ended or belongs to another tuner. Other calls then say which.
+  bool HasLostJob() const { return lost_job_; }
+
   // Submits the batch, whose messages the caller makes, and waits for its result. over: asked about once a second;
   // nullopt once it returns true. Errors: as Farm::Measure.
   absl::StatusOr<std::optional<v1::BatchResult>> Run(const v1::Batch& batch, const std::function<bool()>& over);
@@ -71,6 +74,7 @@ class FarmClient : public Farm {
   std::atomic<int64_t> report_began_;            // when the last report began, in seconds of the steady clock
   std::atomic<int64_t> next_batch_{0};           // number of the next batch, part of its client id
   std::atomic<bool> abandoned_{false};           // Abandon was called
+  std::atomic<bool> lost_job_{false};            // HasLostJob
 };
 
 }  // namespace hone::tuner

@@ -2,10 +2,12 @@
 #include "tuner/model_compiler.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -92,9 +94,28 @@ absl::Status CheckKernels(std::span<const package::ProgramSummary> programs, con
   return absl::OkStatus();
 }
 
+// Holds the shared side of the host lock while a package is compiled. Meanwhile kCompilingFile is in the folder.
+class Compiling {
+ public:
+  Compiling(const fs::path& folder, HostLock* host) : file_(folder / kCompilingFile) {
+    if (host != nullptr) lock_.emplace(*host, HostLock::Mode::kShared);
+    std::ofstream(file_).put('\n');
+  }
+  ~Compiling() {
+    std::error_code ignored;
+    fs::remove(file_, ignored);
+  }
+  Compiling(const Compiling&) = delete;
+  Compiling& operator=(const Compiling&) = delete;
+
+ private:
+  const fs::path file_;
+  std::optional<ScopedHostLock> lock_;
+};
+
 }  // namespace
 
-absl::Status CompilePackages(const fs::path& folder) {
+absl::Status CompilePackages(const fs::path& folder, HostLock* host) {
   HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile((folder / kJobFile).string()));
   v1::Job job;
   if (!job.ParseFromString(bytes) || job.spec().model().files().empty()) {
@@ -102,6 +123,7 @@ absl::Status CompilePackages(const fs::path& folder) {
   }
   const v1::ModelSource& model = job.spec().model();
   const fs::path files = folder / kModelFolder;
+  std::optional<Compiling> compiling(std::in_place, folder, host);
   HONE_ASSIGN_OR_RETURN(const std::string path, PathOf(files, model.files(0).path()));
   HONE_ASSIGN_OR_RETURN(const std::vector<graph::ImportOptions> imports, ImportsOf(model, files, path));
   Schedules schedules;
@@ -111,22 +133,26 @@ absl::Status CompilePackages(const fs::path& folder) {
   const auto accept = [&](const auto& programs) { return CheckKernels(programs, schedules); };
   package::KernelOptions options;
   HONE_ASSIGN_OR_RETURN(options.target, target::ParseTarget(job.spec().target()));
-  HONE_RETURN_IF_ERROR(
-      package::CompileModel(path, imports, {&options, 1}, (folder / kUntunedPackage).string(), "", accept).status());
+  const auto compile = [&](const char* name) {
+    return package::CompileModel(path, imports, {&options, 1}, (folder / name).string(), "", accept).status();
+  };
+  HONE_RETURN_IF_ERROR(compile(kUntunedPackage));
   options.lookup = [&](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
     const auto found = schedules.find(digest);
     if (found == schedules.end() || found->second.empty()) return std::vector<package::RecordedSchedule>();
     return std::vector<package::RecordedSchedule>{{found->second, "of this job"}};
   };
-  return package::CompileModel(path, imports, {&options, 1}, (folder / kTunedPackage).string(), "", accept).status();
+  compiling.reset();
+  compiling.emplace(folder, host);
+  return compile(kTunedPackage);
 }
 
 int CompileModelIn(const fs::path& folder) {
+  // At once, on whatever thread: nothing that needs memory can be done any more.
+  std::set_new_handler([] { _exit(kOutOfMemoryCode); });
   // Without the lock, compiling may disturb timings on this machine, but all else works.
   absl::StatusOr<HostLock> lock = HostLock::Open();
-  std::optional<ScopedHostLock> compiling;
-  if (lock.ok()) compiling.emplace(*lock, HostLock::Mode::kShared);
-  const absl::Status status = CompilePackages(folder);
+  const absl::Status status = CompilePackages(folder, lock.ok() ? &*lock : nullptr);
   if (status.ok()) return 0;
   // The folder is a name that means nothing to the reader of the job.
   const std::string files = (folder / kModelFolder).string() + "/";

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "absl/status/status.h"
+#include "base/host_lock.h"
 
 namespace hone::tuner {
 
@@ -19,13 +20,18 @@ inline constexpr char kModelFolder[] = "model";            // the files of the m
 inline constexpr char kUntunedPackage[] = "untuned.hone";  // with default schedules
 inline constexpr char kTunedPackage[] = "tuned.hone";      // with the schedules of the job
 inline constexpr char kErrorFile[] = "error";              // the text of the error
+inline constexpr char kCompilingFile[] = "compiling";      // is there while the child compiles, not while it waits
 
 // Writes both packages into the folder. Errors: those of the import and of package::CompileModel; FailedPrecondition if
 // the model has a kernel that is none of the job's workloads.
-absl::Status CompilePackages(const std::filesystem::path& folder);
+// host: its shared side is held while a package is compiled, and free between the two; null: there is no lock.
+absl::Status CompilePackages(const std::filesystem::path& folder, HostLock* host);
 
-// The whole of the child process: CompilePackages, under the shared side of the host lock. Returns the exit code of the
-// process; if it is not 0, kErrorFile says why.
+// The exit code of a child that has used up its memory.
+inline constexpr int kOutOfMemoryCode = 2;
+
+// The whole of the child process: CompilePackages under the host lock. Returns the exit code of the process; if it is
+// 1, kErrorFile says why. Ends the process with kOutOfMemoryCode as soon as memory is used up.
 int CompileModelIn(const std::filesystem::path& folder);
 
 }  // namespace hone::tuner

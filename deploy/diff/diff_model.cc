@@ -132,6 +132,18 @@ class Comparer {
     return comparison;
   }
 
+  // ValueDifference::mismatch.
+  static std::string MismatchText(const run::Array& actual, std::span<const uint8_t> elements, DType expected_dtype,
+                                  std::span<const uint8_t> expected) {
+    if (actual.dtype == expected_dtype && elements.size() == expected.size()) return "";
+    const auto count = [](std::span<const uint8_t> bytes, DType dtype) {
+      return static_cast<int64_t>(bytes.size()) / SizeOf(dtype);
+    };
+    return fmt::format("the package has {} elements of type {}, the model has {} of type {}",
+                       count(elements, actual.dtype), Name(actual.dtype), count(expected, expected_dtype),
+                       Name(expected_dtype));
+  }
+
   Comparison CompareValue(size_t value, const Held& held, std::span<const uint8_t> actual,
                           std::span<const uint8_t> expected) const {
     const graph::TensorId tensor = plan_.values[value].tensor;
@@ -162,6 +174,7 @@ class Comparer {
       const run::KeptTensor& kept = run_.kept.tensors[held.kept];
       ValueDifference& added = Add(plan_.values[value].name, tensor, own_shape);
       added.error = CompareValue(value, held, *own, elements);
+      added.mismatch = MismatchText(kept.array, *own, added.dtype, elements);
       if (added.IsWrong() && !taken.empty()) {
         // A kernel that brings a value into another layout is right if it agrees with what it reads.
         const Comparison copy = CompareValue(value, held, *own, taken);
@@ -197,6 +210,7 @@ class Comparer {
     if (names_.contains(name) && error.wrong == 0) return;
     ValueDifference& added = Add(name, tensor, ShapeOf(tensor, shape));
     added.error = error;
+    added.mismatch = MismatchText(*outputs_[output], outputs_[output]->data, added.dtype, elements);
     added.total_error = output_totals_[output];
     std::set<size_t> seen;
     for (const size_t writer : run_.tables.WritersOfOutput(name)) {

@@ -25,9 +25,12 @@ struct ValueDifference {
   std::vector<run::ModelNode> nodes;  // of the file, that compute it
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;  // in the file
-  Comparison error;            // against the unoptimized nodes on the package's own values
-  Tolerance tolerance;         // for this error
-  double total_error = 0;      // against the unoptimized model on the inputs alone: Comparison::RelativeError
+  // That the package has another type or number of elements than the file, in words; empty: it has the same. If not,
+  // all elements are wrong.
+  std::string mismatch;
+  Comparison error;        // against the unoptimized nodes on the package's own values
+  Tolerance tolerance;     // for this error
+  double total_error = 0;  // against the unoptimized model on the inputs alone: Comparison::RelativeError
   // The call that wrote it, then those before it whose results hold no value of the file. If it is wrong, one of these
   // is.
   std::vector<KernelCall> kernels;

@@ -43,6 +43,26 @@ absl::StatusOr<ProgramTables> ProgramTables::Read(const std::string& path, int64
   return tables;
 }
 
+std::vector<ProgramTables::Input> ProgramTables::Inputs() const {
+  std::vector<Input> inputs;
+  for (const uint32_t id : program().inputs) {
+    const package::TensorEntry& tensor = program().tensors[id];
+    const std::span<const int64_t> shape = program().Shape(tensor);
+    Input& input = inputs.emplace_back(std::string(program().Text(tensor.name)), tensor.dtype,
+                                       std::vector<int64_t>(shape.begin(), shape.end()));
+    const auto copy = std::ranges::find(program().defaults, id, &package::CopyEntry::target);
+    if (copy == program().defaults.end()) continue;
+    const package::TensorEntry& constant = program().tensors[copy->source];
+    input.default_value = package_.constants.subspan(constant.offset, constant.bytes);
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::vector<package::InputRange>> ProgramTables::InputRanges() const {
+  HONE_ASSIGN_OR_RETURN(package::PackageMetadata metadata, package::ParseMetadata(package_.metadata));
+  return std::move(metadata.input_ranges);
+}
+
 KernelCall ProgramTables::Call(size_t call) const {
   KernelCall result = {.call = call, .symbol = program().Kernel(program().calls[call]).name, .nodes = {}};
   for (const package::CallNodeEntry& entry : program().NodesOf(call)) {

@@ -6,11 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/element_type.h"
+#include "deploy/package/metadata.h"
 #include "deploy/run/kept_run.h"
 #include "deploy/run/loaded_package.h"
 #include "deploy/run/npz.h"
@@ -32,6 +36,17 @@ class ProgramTables {
   // program: its number in the package. Errors: the file cannot be read or is damaged; NotFound: it has no such
   // program.
   static absl::StatusOr<ProgramTables> Read(const std::string& path, int64_t program);
+
+  // An input of the program, in the order of the package.
+  struct Input {
+    std::string name;
+    DType dtype;
+    std::vector<int64_t> shape;                             // the largest one
+    std::optional<std::span<const uint8_t>> default_value;  // refers to the file; nullopt: there is none
+  };
+  std::vector<Input> Inputs() const;
+  // The ranges of random inputs. kDataLoss: the package's description is damaged.
+  absl::StatusOr<std::vector<package::InputRange>> InputRanges() const;
 
   std::string target() const { return std::string(program().Text(program().target)); }
   size_t calls() const { return program().calls.size(); }

@@ -138,18 +138,16 @@ absl::Status LoadedPackage::Resize(const std::vector<NamedShape>& shapes) {
 
 absl::Status LoadedPackage::FillInputs(uint64_t seed) {
   HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, Metadata());
-  Random random(seed);
+  std::vector<RandomInput> inputs;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (hone_input_has_default(model(), i) != 0) continue;
-    const package::DType dtype = package::FindDType(inputs_[i].dtype)->dtype;
-    ValueRange range = DefaultRange(dtype);
-    for (const package::InputRange& given : metadata.input_ranges) {
-      if (given.name == inputs_[i].name) range = {given.low, given.high};
-    }
     DLTensor view;
     HONE_RETURN_IF_ERROR(RuntimeError(hone_get_input(model(), i, &view)));
-    FillRandom(dtype, range, random, {static_cast<uint8_t*>(view.data), static_cast<size_t>(inputs_[i].bytes)});
+    inputs.push_back({inputs_[i].name,
+                      package::FindDType(inputs_[i].dtype)->dtype,
+                      {static_cast<uint8_t*>(view.data), static_cast<size_t>(inputs_[i].bytes)}});
   }
+  FillRandomInputs(inputs, metadata.input_ranges, seed);
   return absl::OkStatus();
 }
 

@@ -71,4 +71,15 @@ void FillRandom(DType dtype, ValueRange range, Random& random, std::span<uint8_t
   }
 }
 
+void FillRandomInputs(std::span<const RandomInput> inputs, std::span<const package::InputRange> ranges, uint64_t seed) {
+  Random random(seed);
+  for (const RandomInput& input : inputs) {
+    ValueRange range = DefaultRange(input.dtype);
+    for (const package::InputRange& given : ranges) {
+      if (given.name == input.name) range = {given.low, given.high};
+    }
+    FillRandom(input.dtype, range, random, input.bytes);
+  }
+}
+
 }  // namespace hone::run

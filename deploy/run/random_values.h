@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/random.h"
+#include "deploy/package/metadata.h"
 #include "deploy/runtime/package_format.h"
 
 namespace hone::run {
@@ -22,6 +24,16 @@ ValueRange DefaultRange(package::DType dtype);
 
 // Fills `bytes`, whose size is a multiple of the element size. An empty range (high <= low) gives `low` everywhere.
 void FillRandom(package::DType dtype, ValueRange range, Random& random, std::span<uint8_t> bytes);
+
+// An input of a package that is to be filled.
+struct RandomInput {
+  std::string_view name;
+  package::DType dtype;
+  std::span<uint8_t> bytes;
+};
+// Fills the inputs one after the other, from one generator. ranges: those of the package's description; other inputs
+// get the range of their type.
+void FillRandomInputs(std::span<const RandomInput> inputs, std::span<const package::InputRange> ranges, uint64_t seed);
 
 }  // namespace hone::run
 

@@ -174,11 +174,20 @@ Fault Executor::Show(uint32_t call, const Watch& watch) {
 }
 
 Fault Executor::RunOrWait(std::span<int64_t> nanoseconds, const Watch* watch) {
-  Fault fault = RunParts(nanoseconds, watch);
-  if (fault.ok()) return fault;
-  // Other back ends may still use memory of the caller, who may free it after the error.
-  for (const std::unique_ptr<Backend>& backend : backends_) static_cast<void>(backend->Wait());
+  Fault fault;
+  try {
+    fault = RunParts(nanoseconds, watch);
+  } catch (...) {  // of a watch, or for want of memory
+    WaitForAll();
+    throw;
+  }
+  if (!fault.ok()) WaitForAll();
   return fault;
+}
+
+// After an error. Other back ends may still use memory of the caller, who may then free it.
+void Executor::WaitForAll() {
+  for (const std::unique_ptr<Backend>& backend : backends_) static_cast<void>(backend->Wait());
 }
 
 Fault Executor::RunParts(std::span<int64_t> nanoseconds, const Watch* watch) {

@@ -71,8 +71,9 @@ class Executor {
   // Appends parts without calls: for actions after the last call, and for homes that end without one.
   void CompleteParts(std::vector<uint32_t>& segments, uint32_t border);
   Fault AllocateStaging();
-  // watch: null to run whole segments. After an error, RunOrWait waits for all back ends.
+  // watch: null to run whole segments. After an error or an exception, RunOrWait waits for all back ends.
   Fault RunOrWait(std::span<int64_t> nanoseconds, const Watch* watch);
+  void WaitForAll();
   Fault RunParts(std::span<int64_t> nanoseconds, const Watch* watch);
   Fault WatchSegment(const Part& part, const Watch& watch);
   Fault Show(uint32_t call, const Watch& watch);

@@ -23,8 +23,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/control_groups.h"
+#include "base/short_environment.h"
 #include "base/status.h"
-#include "device_agent/devices/cpu/host.h"
 #include "device_agent/devices/device_convert.h"
 #include "device_agent/launcher/launcher_channel.h"
 #include "device_agent/sandbox/sandbox.h"
@@ -43,34 +44,13 @@ constexpr std::chrono::milliseconds kBetweenReadings(500);  // of sensors
 constexpr std::chrono::seconds kBetweenReadingsOfRun(10);
 constexpr double kSecondsOfMinute = 60;
 
-// The variables of the agent's environment that a launcher inherits; a kernel can read them. An entry that ends in '_'
-// is a prefix.
-constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
-                                          // For drivers, and for fake drivers of tests.
-                                          "CUDA_", "NVIDIA_", "OCL_", "OPENCL_", "POCL_", "MESA_", "RUSTICL_", "HSA_",
-                                          "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
-                                          // For sanitizers.
-                                          "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
+// What drivers, and fake drivers of tests, need besides kPlainVariables. A kernel can read the environment.
+constexpr std::string_view kDriverVariables[] = {"CUDA_", "NVIDIA_",  "OCL_",      "OPENCL_", "POCL_",
+                                                 "MESA_", "RUSTICL_", "HSA_",      "ROC_",    "GPU_",
+                                                 "IGC_",  "NEO_",     "HONE_FAKE_"};
 // Turns off the cache of small freed blocks, which M_PERTURB would not overwrite ("Memory Allocation Tunables" of
 // glibc).
 constexpr char kKeepsNoBlocks[] = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
-
-bool IsPassedOn(std::string_view variable) {
-  const std::string_view name = variable.substr(0, variable.find('='));
-  return std::ranges::any_of(kPassedOn, [&](std::string_view known) {
-    return known.ends_with('_') ? name.starts_with(known) : name == known;
-  });
-}
-
-// Pointers into this process's own environment, with a final null.
-std::vector<const char*> EnvironmentOfLauncher() {
-  std::vector<const char*> passed = {kKeepsNoBlocks};
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (IsPassedOn(*variable)) passed.push_back(*variable);
-  }
-  passed.push_back(nullptr);
-  return passed;
-}
 
 // Shuts the socket down after kCancelPatience. For a launcher that does not end its visit, because it was stopped or
 // waits for a child that hangs in a driver. False: the visit ended before, as `over` tells.
@@ -189,7 +169,7 @@ void Launcher::MakeGroup() {
   }
   // An eighth is for the caches of the launcher; the rest is for kernels that compile in parallel, or for one that
   // runs.
-  const GroupLimits limits{.memory_bytes = HostMemory() / 8 * 5, .tasks = kTasksMax};
+  const GroupLimits limits{.memory_bytes = UsableMemory() / 8 * 5, .tasks = kTasksMax};
   std::string name = options_.device;
   std::replace(name.begin(), name.end(), '/', '_');
   group_ = (*options_.groups)->Make(name, limits);
@@ -223,7 +203,8 @@ absl::Status Launcher::Start() {
                     folder = fmt::format("--launcher-folder={}", options_.folder);
   const std::array<const char*, 6> arguments = {"hone-agent",    device.c_str(), folder.c_str(),
                                                 channel.c_str(), cancel.c_str(), nullptr};
-  const std::vector<const char*> environment = EnvironmentOfLauncher();
+  std::vector<const char*> environment = ShortEnvironment(kDriverVariables);
+  environment.insert(environment.begin(), kKeepsNoBlocks);
   MakeGroup();
   const int entrance = group_.ok() ? group_->OpenProcsFile() : -1;
   const pid_t pid = fork();

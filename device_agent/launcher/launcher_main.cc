@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "base/control_groups.h"
 #include "base/cpu_cores.h"
 #include "base/host_lock.h"
-#include "device_agent/devices/cpu/host.h"
 #include "device_agent/devices/device_convert.h"
 #include "device_agent/launcher/confine_launcher.h"
 #include "device_agent/launcher/driver_folder.h"
@@ -72,8 +72,8 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok())
     spdlog::warn("no host lock, so compilations may disturb timings: {}", std::string(lock.status().message()));
-  const int64_t memory = HostMemory();  // from files, too
-  SetCpuAffinity(device.cpus());        // the children of visits, too
+  const int64_t memory = UsableMemory();  // from files, too
+  SetCpuAffinity(device.cpus());          // the children of visits, too
   const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
   if (!wall.ok()) {
     spdlog::error("the launcher of {} cannot start: {}", device.id(), std::string(wall.status().message()));

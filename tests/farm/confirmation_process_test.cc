@@ -84,6 +84,14 @@ class ConfirmationTest : public FarmProcessTest {
     EXPECT_GT(whole.ratio(), 0);
     EXPECT_EQ(whole.run().packages_size(), 2);
   }
+  // How many files the tracker stores.
+  int StoredFiles() const {
+    int files = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
+      files += entry.path().extension() == ".chunks" && entry.path().parent_path().extension() == ".files";
+    }
+    return files;
+  }
   // The processes that compile a model for the tuner.
   static std::vector<pid_t> Compilers(pid_t tuner) {
     std::vector<pid_t> found;
@@ -119,6 +127,8 @@ TEST_F(ConfirmationTest, AJobEndsWithARunOfTheWholeModel) {
   EXPECT_EQ(json.at("device"), "board/cpu");
   EXPECT_GT(json.at("before_ms").get<double>(), 0);
   EXPECT_TRUE(json.at("packages").empty());  // a list has no reports
+  EXPECT_TRUE(Eventually([&] { return StoredFiles() == GetJob(job.id()).spec().model().files_size(); }))
+      << StoredFiles() << ": the packages stay";
 }
 
 TEST_F(ConfirmationTest, OpenSizesAreImportedAsTheCommandDid) {
@@ -202,11 +212,7 @@ TEST_F(ConfirmationTest, WithoutConfirmationNoModelLeavesTheMachine) {
   EXPECT_THAT(tuned.output, HasSubstr("a sum, not measured as a whole"));
   EXPECT_FALSE(Newest().spec().has_model());
   EXPECT_FALSE(Newest().progress().has_confirmation());
-  int files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
-    files += entry.path().extension() == ".chunks";
-  }
-  EXPECT_EQ(files, 0) << "the tracker stores files";
+  EXPECT_EQ(StoredFiles(), 0);
 }
 
 }  // namespace

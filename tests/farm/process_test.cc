@@ -401,9 +401,11 @@ TEST_F(FarmTlsTest, AJobSaysWhoSubmittedItWhateverTheRequestSays) {
   v1::SubmitJobRequest submit;
   *submit.mutable_spec() = tracker::SpecOf("a");
   submit.mutable_spec()->set_submitted_by("king");
+  submit.mutable_spec()->set_submitter("hone://farm/admin/king");
   const auto channel = OpenChannel(address_, CertificateFor(Role::kClient, "ann")).value();
   ASSERT_TRUE(v1::JobService::NewStub(channel)->Submit(&context, submit, &job_).ok());
   EXPECT_EQ(job_.spec().submitted_by(), "ann");
+  EXPECT_EQ(job_.spec().submitter(), "hone://farm/client/ann");
 }
 
 TEST_F(FarmTlsTest, OnlyAnAdminMayRaiseThePriority) {

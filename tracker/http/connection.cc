@@ -31,7 +31,9 @@ constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
-constexpr size_t kDrainedBytesMax = 1 << 20;  // read and ignored after the last answer
+// Bytes that are read and ignored after the last answer: more than the longest body, so that a client that sends one
+// before it reads gets its refusal.
+constexpr size_t kDrainedBytesMax = size_t{64} << 20;
 
 // Whether the answer has a Content-Length. In a 304 it would be the length of the body that is not sent.
 bool HasLength(const HttpResponse& response) { return response.stream == nullptr && response.status != 304; }
@@ -114,7 +116,8 @@ bool Connection<Stream>::AdmitBody() {
   const uint64_t bytes = parser_->content_length().value_or(0);
   if (bytes <= limits.body_bytes) return true;
   absl::StatusOr<uint64_t> limit = limits.body_bytes;
-  if (host_.body_limit != nullptr) limit = host_.body_limit(Request());
+  const HttpRequest head = Request();
+  if (host_.body_limit != nullptr) limit = host_.body_limit(head);
   if (!limit.ok()) {
     Refuse(ErrorResponse(limit.status()));
     return false;
@@ -123,7 +126,7 @@ bool Connection<Stream>::AdmitBody() {
     Refuse(413, "the request is too long");
     return false;
   }
-  reserved_ = host_.reserve(bytes);
+  reserved_ = host_.reserve(head, bytes);
   if (reserved_ == nullptr) {
     Refuse(ErrorResponse(absl::UnavailableError("too many long requests at a time; try again in a moment")));
     return false;
@@ -310,22 +313,28 @@ void Connection<Stream>::WriteChunk() {
 }
 
 // Closes the connection so that the answer still arrives. Closing a socket with unread input would reset the connection
-// and might discard the answer, so the input is read first.
+// and might discard the answer, so the input is read first: the rest of a long body that was refused.
 template <typename Stream>
 void Connection<Stream>::Leave() {
   SetTimeout();
   if constexpr (std::is_same_v<Stream, TlsStream>) {
-    stream_.async_shutdown([self = this->shared_from_this()](Error) { self->Close(); });
+    // It fails if the client sends more, but by then it has told the client that nothing follows.
+    stream_.async_shutdown([self = this->shared_from_this()](Error) { self->Linger(); });
   } else {
-    Error error;
-    Tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
-    error ? Close() : Drain();
+    Linger();
   }
 }
 
 template <typename Stream>
+void Connection<Stream>::Linger() {
+  Error error;
+  Tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  error ? Close() : Drain();
+}
+
+template <typename Stream>
 void Connection<Stream>::Drain() {
-  stream_.async_read_some(asio::buffer(ignored_), [self = this->shared_from_this()](Error error, size_t bytes) {
+  Tcp().async_read_some(asio::buffer(ignored_), [self = this->shared_from_this()](Error error, size_t bytes) {
     self->drained_ += bytes;
     error || self->drained_ > kDrainedBytesMax ? self->Close() : self->Drain();
   });

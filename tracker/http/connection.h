@@ -27,11 +27,12 @@ using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
 struct ConnectionHost {
   HttpLimits limits;
   HttpServer::BodyLimit body_limit;  // as Options::body_limit
-  // Reserves memory for a long body until the token is destroyed. Null: there is none at the moment.
-  std::function<std::shared_ptr<void>(uint64_t bytes)> reserve;
+  // Reserves memory for a long body until the token is destroyed. Null: there is none at the moment, or none for this
+  // client.
+  std::function<std::shared_ptr<void>(const HttpRequest& head, uint64_t bytes)> reserve;
   // Answers the request. `done` is called at most once, by any thread; never if the server ends first. delivery: the
-  // token that counts the answer's memory (answers.h); null for an empty answer. It must be destroyed once the answer
-  // is sent.
+  // token that counts the answer's memory (client_memory.h); null for an empty answer. It must be destroyed once the
+  // answer is sent.
   using Done = std::function<void(HttpResponse answer, std::shared_ptr<void> delivery)>;
   std::function<void(HttpRequest request, Done done)> ask;
   std::function<void()> closed;  // called once, when the connection is destroyed
@@ -75,6 +76,7 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   void Push(Chunk chunk);
   void WriteChunk();
   void Leave();
+  void Linger();
   void Drain();
 
   const std::shared_ptr<boost::asio::ssl::context> tls_;

@@ -22,7 +22,7 @@
 
 #include "base/status.h"
 #include "pki/identity_folder.h"
-#include "tracker/http/answers.h"
+#include "tracker/http/client_memory.h"
 #include "tracker/http/connection.h"
 
 namespace hone::tracker {
@@ -171,8 +171,13 @@ class HttpServer::Core {
     const ConnectionHost host = {
         .limits = options_.limits,
         .body_limit = options_.body_limit,
-        .reserve = [bodies = long_bodies_,
-                    most = options_.limits.long_bodies_bytes](uint64_t bytes) { return Reserve(bodies, bytes, most); },
+        .reserve =
+            [bodies = long_bodies_, counted, key_of = options_.client_key,
+             limits =
+                 ClientMemory::Limits{options_.limits.long_bodies_bytes, options_.limits.long_bodies_bytes_per_client}](
+                const HttpRequest& head, uint64_t bytes) {
+              return ClientMemory::Reserve(bodies, WhoAsks(key_of, head, counted), bytes, limits);
+            },
         .ask = [this, counted](HttpRequest request, auto done) { Ask(counted, std::move(request), std::move(done)); },
         .closed = [this, counted, key = ++last_key_] { Forget(counted, key); }};
     if (options_.tls.none()) {
@@ -193,14 +198,10 @@ class HttpServer::Core {
     connection->Run();
   }
 
-  // Null: `most` bytes are reserved already, or would be exceeded.
-  static std::shared_ptr<void> Reserve(const std::shared_ptr<std::atomic<uint64_t>>& bodies, uint64_t bytes,
-                                       uint64_t most) {
-    if (bodies->fetch_add(bytes) + bytes <= most) {
-      return {bodies.get(), [bodies, bytes](void*) { *bodies -= bytes; }};
-    }
-    *bodies -= bytes;
-    return nullptr;
+  // The client's key, or else its address.
+  static std::string WhoAsks(const ClientKey& key_of, const HttpRequest& request, const std::string& address) {
+    const std::string key = key_of == nullptr ? "" : key_of(request);
+    return key.empty() ? address : key;
   }
 
   // May run on a handler's thread, if the handler held the last pointer to the connection.
@@ -214,8 +215,7 @@ class HttpServer::Core {
 
   void Ask(const std::string& address, HttpRequest request, ConnectionHost::Done done) {
     if (stopping_) return;
-    const std::string client_key = options_.client_key == nullptr ? "" : options_.client_key(request);
-    const std::string who = client_key.empty() ? address : client_key;
+    const std::string who = WhoAsks(options_.client_key, request, address);
     const auto known = askers_.find(who);
     const bool much = known != askers_.end() && std::ssize(known->second.waiting) >= options_.limits.waiting_per_client;
     if (much || requests_ >= options_.limits.requests) {
@@ -251,11 +251,12 @@ class HttpServer::Core {
 
   void AnswerOne(const Waits& waits) {
     // Checked when the handler starts; requests that passed an earlier check would all be answered together.
-    HttpResponse response = answers_->IsOverLimit(waits.address, options_.limits)
+    const HttpLimits& limits = options_.limits;
+    HttpResponse response = answers_->IsOverLimit(waits.address, {limits.answer_bytes, limits.answer_bytes_per_address})
                                 ? ErrorResponse(absl::UnavailableError(
                                       "too many answers wait for clients that read slowly; try again later"))
                                 : handler_(waits.request);
-    std::shared_ptr<void> delivery = PendingAnswers::Count(answers_, waits.address, response.body.size());
+    std::shared_ptr<void> delivery = ClientMemory::Count(answers_, waits.address, response.body.size());
     --requests_;
     waits.done(std::move(response), std::move(delivery));
   }
@@ -284,9 +285,9 @@ class HttpServer::Core {
   std::map<std::string, int> of_address_;
   std::map<std::string, Asker> askers_;  // clients, by their ClientKey or else their address
   std::map<int64_t, std::function<void()>> close_;
-  // Bytes of long bodies of requests. Shared, because a connection may live longer than the server.
-  const std::shared_ptr<std::atomic<uint64_t>> long_bodies_ = std::make_shared<std::atomic<uint64_t>>(0);
-  const std::shared_ptr<PendingAnswers> answers_ = std::make_shared<PendingAnswers>();
+  // Shared, because a connection may live longer than the server.
+  const std::shared_ptr<ClientMemory> long_bodies_ = std::make_shared<ClientMemory>();  // of requests
+  const std::shared_ptr<ClientMemory> answers_ = std::make_shared<ClientMemory>();      // not sent completely
   asio::thread_pool handlers_;
   std::thread thread_;
 };

@@ -32,9 +32,9 @@ struct HttpLimits {
   size_t answer_bytes = size_t{256} << 20, answer_bytes_per_address = size_t{128} << 20;
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 64 << 10;
-  // Bodies that are longer, as BodyLimit allows: the memory of all of them together while they are read and answered
-  // (more are answered 503), and the speed at which one must come at least, after `timeout`.
-  uint64_t long_bodies_bytes = uint64_t{256} << 20;
+  // Bodies that are longer, as BodyLimit allows: the memory of all of them together and of those of one client while
+  // they are read and answered (more are answered 503), and the speed at which one must come at least, after `timeout`.
+  uint64_t long_bodies_bytes = uint64_t{256} << 20, long_bodies_bytes_per_client = uint64_t{64} << 20;
   uint64_t long_body_bytes_per_second = 256 << 10;
   absl::Duration timeout = absl::Seconds(30);  // for a handshake, for a whole request, and for sending an answer
   // Bytes of chunks that wait for a slow client of a stream; with more, its stream ends. It is twice

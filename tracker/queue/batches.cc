@@ -179,6 +179,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   entry.outcomes.resize(batch.candidates_size());
   std::vector<int> all(batch.candidates_size());
   std::iota(all.begin(), all.end(), 0);
+  files_.Add(id, FilesOf(batch.run()));
   entry.batch = std::make_shared<const v1::Batch>(std::move(batch));
   AddPiece(id, entry, std::move(all), std::move(lost_by), now);
   return id;
@@ -221,6 +222,7 @@ void BatchQueue::DropJob(const std::string& job_id) {
       continue;
     }
     RemovePieces(batch->first, batch->second);
+    if (!batch->second.finished) files_.Remove(batch->first, FilesOf(batch->second.batch->run()));
     by_client_id_.erase({job_id, batch->second.client_id});
     batch = batches_.erase(batch);
   }
@@ -310,14 +312,6 @@ v1::Batch BatchQueue::BatchOf(const Lease& lease, absl::Time now) const {
   return batch;
 }
 
-std::vector<const v1::RunTask*> BatchQueue::OpenRuns() const {
-  std::vector<const v1::RunTask*> runs;
-  for (const auto& [id, entry] : batches_) {
-    if (!entry.finished && entry.batch->has_run()) runs.push_back(&entry.batch->run());
-  }
-  return runs;
-}
-
 std::set<std::string> BatchQueue::CandidatesOf(const Lease& lease) const {
   const Entry& entry = batches_.at(lease.batch_id);
   std::set<std::string> ids;
@@ -364,7 +358,7 @@ std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_referen
     const auto found = by_id.find(entry.batch->candidates(index).id());
     if (found != by_id.end()) entry.outcomes[index] = whole ? *found->second : WithoutInterleaving(*found->second);
   }
-  FinishIfDone(entry);
+  FinishIfDone(lease.batch_id, entry);
   return piece.avoid.devices;
 }
 
@@ -403,7 +397,7 @@ void BatchQueue::Return(const std::string& lease_id, absl::Time now) {
   Enqueue(lease.batch_id, entry, lease.piece, now);
 }
 
-void BatchQueue::FinishIfDone(Entry& entry) {
+void BatchQueue::FinishIfDone(const std::string& batch_id, Entry& entry) {
   if (!entry.pieces.empty() || entry.finished) return;
   for (int i = 0; i < entry.batch->candidates_size(); ++i) {
     if (entry.outcomes[i].result_case() == v1::Outcome::RESULT_NOT_SET) continue;
@@ -411,10 +405,11 @@ void BatchQueue::FinishIfDone(Entry& entry) {
     outcome->set_candidate_id(entry.batch->candidates(i).id());
     *outcome->mutable_outcome() = std::move(entry.outcomes[i]);
   }
-  Close(entry);
+  Close(batch_id, entry);
 }
 
-void BatchQueue::Close(Entry& entry) {
+void BatchQueue::Close(const std::string& batch_id, Entry& entry) {
+  files_.Remove(batch_id, FilesOf(entry.batch->run()));
   entry.finished = true;
   entry.outcomes.clear();
   entry.batch = nullptr;  // frees the artifact, which is most of the memory; only the result is needed
@@ -424,7 +419,7 @@ void BatchQueue::Close(Entry& entry) {
 void BatchQueue::FailBatch(const std::string& batch_id, Entry& entry, const std::string& error) {
   RemovePieces(batch_id, entry);
   entry.result.set_error(error);
-  Close(entry);
+  Close(batch_id, entry);
 }
 
 void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl::Time now) {
@@ -478,7 +473,7 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
   forgiven_devices_.insert(forgiven_devices_.end(), entry.lost_on.begin(), entry.lost_on.end());
   entry.lost_on.clear();
   given_up_count_ += 1;
-  FinishIfDone(entry);
+  FinishIfDone(lost.batch_id, entry);
 }
 
 // Moves the clocks of batches that wait only because their devices are busy with others. Runs once per

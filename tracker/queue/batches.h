@@ -30,6 +30,7 @@
 #include "hone/v1/measure.pb.h"
 #include "tracker/queue/draw_id.h"
 #include "tracker/queue/fair_share.h"
+#include "tracker/queue/file_uses.h"
 #include "tracker/queue/limits.h"
 #include "tracker/queue/receipt.h"
 
@@ -108,7 +109,6 @@ class BatchQueue {
   const Avoid& AvoidedBy(const Lease& lease) const;
   // The batch with the candidates of all its pieces.
   const v1::Batch& WholeBatch(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
-  std::vector<const v1::RunTask*> OpenRuns() const;              // of all batches that are not finished
   std::set<std::string> CandidatesOf(const Lease& lease) const;  // ids of the candidates of the leased piece
   // Converts a result for the records. Changes nothing.
   Recordable ToRecord(const Lease& lease, const v1::BatchResult& result) const;
@@ -158,6 +158,7 @@ class BatchQueue {
   int running() const { return static_cast<int>(leases_.size()); }  // pieces
   int64_t given_up() const { return given_up_count_; }              // pieces, since the start
   const std::map<std::string, Lease>& leases() const { return leases_; }
+  const FileUses& files() const { return files_; }  // of the runs among the batches that are not finished
   // The job's queued pieces. The pointers are valid until the next change.
   std::vector<Queued> Waiting(const std::string& job_id) const;
 
@@ -206,8 +207,8 @@ class BatchQueue {
   void Split(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
   void GiveUp(const Lease& lost, Entry& entry, const std::string& why);
   void FailBatch(const std::string& batch_id, Entry& entry, const std::string& error);
-  void FinishIfDone(Entry& entry);
-  static void Close(Entry& entry);
+  void FinishIfDone(const std::string& batch_id, Entry& entry);
+  void Close(const std::string& batch_id, Entry& entry);
   void RemovePieces(const std::string& batch_id, Entry& entry);
   absl::Duration RunLimit(const Entry& entry, const Piece& piece) const;
 
@@ -219,6 +220,7 @@ class BatchQueue {
   std::set<Order> order_;           // queued pieces
   std::deque<Order> newly_queued_;  // in the order they were queued; may name pieces that have left the queue
   std::map<std::string, Lease> leases_;
+  FileUses files_;                                     // by batch; not of finished ones
   absl::Time devices_checked_ = absl::InfinitePast();  // when ExcludeQueueTime last looked for devices
   FairShare fair_share_;
   std::vector<Recordable> given_up_;

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "proto/convert.h"
 #include "tracker/queue/receipt.h"
+#include "tracker/queue/submitter.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -557,12 +558,14 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
   const v1::JobSpec& spec = jobs_.Find(job_id)->spec();
   HONE_RETURN_IF_ERROR(CheckWorkload(spec, request.batch()));
   const v1::Requirements needs = request.batch().requirements();
+  std::set<std::string> packages = FilesOf(request.batch().run());
   request.mutable_batch()->set_priority(spec.priority());  // the tuner's value is ignored
   v1::SubmitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(*response.mutable_batch_id(),
-                        batches_.Submit({job_id, spec.submitted_by(), jobs_.TunerOf(job_id)}, request.client_batch_id(),
+                        batches_.Submit({job_id, SubmitterOf(spec), jobs_.TunerOf(job_id)}, request.client_batch_id(),
                                         std::move(*request.mutable_batch()), now));
   jobs_.Pin(job_id, needs);
+  if (!packages.empty()) model_packages_[job_id].merge(packages);
   return response;
 }
 
@@ -696,10 +699,9 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
     if (auto device = agent->devices.find(lease->device_id); device != agent->devices.end()) device->second.losses += 1;
   }
   devices_.CountFailure(NameOf(lease->agent_id, lease->device_id), why, now);
-  const std::string job_id = batches_.JobOf(*lease), agent_id = lease->agent_id;
-  const std::string device = NameOf(agent_id, lease->device_id);
+  const std::string job_id = batches_.JobOf(*lease), device = NameOf(lease->agent_id, lease->device_id);
   batches_.Lose(lease_id, why, now);
-  if (jobs_.Find(job_id)->spec().has_run()) LoseRun(job_id, agent_id, device, why, now);
+  if (jobs_.Find(job_id)->spec().has_run()) LoseRun(job_id, device, why, now);
   for (const std::string& name : batches_.TakeForgivenDevices()) devices_.Forgive(name);
 }
 

@@ -108,13 +108,16 @@ class Farm {
   // Whether the running job's batches wait because no device can take them. Its tuner still reports the speed of
   // before.
   bool LacksDevice(const std::string& job_id) const { return absent_since_.contains(job_id); }
-  // The digests of the files that open jobs need.
-  std::set<std::string> FilesInUse() const;
+  // The files among these that open jobs or batches name.
+  std::set<std::string> FilesInUse(const std::vector<std::string>& digests) const;
+  // The packages that tuners had run for their jobs (JobSpec.model), once these jobs have ended. Each is returned once,
+  // and none that another job may have run again: one that runs it, or that may be storing it now.
+  std::vector<std::string> TakeUnneededPackages();
   // Whether a run that a device of the agent has leased names the file.
   bool AgentNeedsFile(const std::string& agent_id, const std::string& digest) const;
   // Whether a tuner of this name holds a job whose model has the file.
   bool TunerNeedsFile(const std::string& tuner, const std::string& digest) const;
-  // Who submitted the runs that devices of the agent have leased and whose outputs are stored.
+  // Who submitted the runs that devices of the agent have leased and whose outputs are stored (submitter.h).
   std::set<std::string> SubmittersOfOutputs(const std::string& agent_id) const;
   // Who submitted the jobs with a model that tuners of this name hold.
   std::set<std::string> SubmittersOfModels(const std::string& tuner) const;
@@ -188,9 +191,8 @@ class Farm {
   // runs.cc: jobs that run packages.
   void CheckQueuedRun(const v1::Job& job, absl::Time now);
   void EndRuns(absl::Time now);
-  // A device of the agent was lost with the run. device: "agent/device".
-  void LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
-               const std::string& why, absl::Time now);
+  // The device ("agent/device") was lost with the run.
+  void LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now);
 
   // waits.cc: what jobs wait for, and which jobs get or lose a tuner because of it.
   // A function that returns how many jobs get a tuner before the given one. JobsAhead sorts the jobs once; the function
@@ -222,12 +224,7 @@ class Farm {
   TunerRegistry tuners_;
   DeviceRegistry devices_;
   BatchQueue batches_;
-  // What was lost with an open job that runs packages. It is kept here because the batch of the job is made anew.
-  struct LostWith {
-    std::set<std::string> agents;      // they get the run again only if no other could take it
-    std::vector<std::string> devices;  // "agent/device", one entry for each loss
-  };
-  std::map<std::string, LostWith> lost_with_;       // by job
+  std::map<std::string, std::set<std::string>> model_packages_;  // digests, by the job with the model
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
   Histogram lease_waits_ = QueueTimeBuckets();

@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/run_limits.h"
 #include "base/status.h"
 #include "proto/convert.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"
 #include "tracker/queue/run_task.h"
+#include "tracker/queue/submitter.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -24,9 +26,8 @@ constexpr size_t kEventsKeptMax = 256;
 constexpr absl::Duration kTunerCallsWithin = absl::Seconds(60);  // a free tuner asks for a job every 20 seconds
 constexpr size_t kEventsBytesMax = size_t{8} << 20;  // per job; one report of a large model has some 100 KiB
 constexpr size_t kEventsKeptAfterEnd = 4;            // per job
-constexpr size_t kSpecBytesMax = size_t{8} << 20;    // a thousand workloads of some kilobytes
 // A report holds a schedule for each workload, which is about as long as the workload itself.
-constexpr size_t kProgressBytesMax = kSpecBytesMax;
+constexpr size_t kProgressBytesMax = kJobSpecificationBytesMax;
 constexpr int kWorkloadsMax = 4000;  // the largest models have some hundreds
 constexpr int kHintsMax = 16;        // per workload
 constexpr int kNodesMax = 16;        // per workload
@@ -90,9 +91,9 @@ absl::Status ValidateWorkload(const v1::WorkloadSpec& workload) {
 }
 
 absl::Status ValidateJob(const v1::JobSpec& spec) {
-  if (const size_t bytes = spec.ByteSizeLong(); bytes > kSpecBytesMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("the job has {} bytes; the limit is {}; tune the model in parts", bytes, kSpecBytesMax));
+  if (const size_t bytes = spec.ByteSizeLong(); bytes > kJobSpecificationBytesMax) {
+    return absl::InvalidArgumentError(fmt::format("the job has {} bytes; the limit is {}; tune the model in parts",
+                                                  bytes, kJobSpecificationBytesMax));
   }
   if (spec.workloads_size() > kWorkloadsMax) {
     return absl::InvalidArgumentError(fmt::format("the job has {} workloads; the limit is {}; tune the model in parts",
@@ -186,7 +187,10 @@ void JobQueue::Restore(v1::Job job) {
   const std::string id = job.id();
   Entry& entry = jobs_[id];
   if (job.state() == v1::JOB_STATE_RUNNING) job.set_attempts(std::max(0, job.attempts() - 1));
-  if (!Ended(job)) job.set_state(v1::JOB_STATE_QUEUED);
+  if (!Ended(job)) {
+    job.set_state(v1::JOB_STATE_QUEUED);
+    files_.Add(id, FilesOf(job.spec()));
+  }
   entry.job = std::move(job);
   entry.number = next_number_++;
   entry.spec_bytes = MemoryOf(entry.job.spec());
@@ -230,7 +234,7 @@ absl::Status JobQueue::CheckOpen(const v1::JobSpec& spec) const {
   int open = 0;
   auto bytes = static_cast<int64_t>(MemoryOf(spec));
   for (const auto& [id, entry] : jobs_) {
-    if (Ended(entry.job) || entry.job.spec().submitted_by() != spec.submitted_by()) continue;
+    if (Ended(entry.job) || SubmitterOf(entry.job.spec()) != SubmitterOf(spec)) continue;
     ++open;
     bytes += static_cast<int64_t>(entry.spec_bytes);
   }
@@ -263,14 +267,14 @@ void JobQueue::RecordNotice(const std::string& job_id, const v1::JobNotice& noti
 std::map<std::string, int> JobQueue::RunningByUser() const {
   std::map<std::string, int> running;
   for (const auto& [id, entry] : jobs_) {
-    if (Tuned(entry)) ++running[entry.job.spec().submitted_by()];
+    if (Tuned(entry)) ++running[SubmitterOf(entry.job.spec())];
   }
   return running;
 }
 
 JobQueue::Rank JobQueue::RankOf(const Entry& entry, const std::map<std::string, int>& running,
                                 const UseByUser& used) const {
-  const std::string& user = entry.job.spec().submitted_by();
+  const std::string& user = SubmitterOf(entry.job.spec());
   const auto tuned = running.find(user);
   return {-entry.job.spec().priority(), tuned == running.end() ? 0 : tuned->second, used ? used(user) : 0.0,
           entry.number};
@@ -607,11 +611,15 @@ void JobQueue::ExcludeStall(absl::Duration stall, absl::Time now) {
 }
 
 void JobQueue::SetState(Entry& entry, v1::JobState state, absl::Time now) {
-  const bool was_running = entry.job.state() == v1::JOB_STATE_RUNNING;
+  const bool was_running = entry.job.state() == v1::JOB_STATE_RUNNING, was_open = !Ended(entry.job);
   if (state == v1::JOB_STATE_QUEUED) entry.ready = now;
   entry.kind.clear();
   entry.blocked.clear();
   entry.job.set_state(state);
+  if (const bool is_open = !Ended(entry.job); is_open != was_open) {
+    is_open ? files_.Add(entry.job.id(), FilesOf(entry.job.spec()))
+            : files_.Remove(entry.job.id(), FilesOf(entry.job.spec()));
+  }
   if (was_running || (!NeedsTuner(entry) && Ended(entry.job))) released_.push_back(entry.job.id());
   changed_.insert(entry.job.id());
   v1::JobEvent event;

@@ -25,6 +25,7 @@
 #include "hone/v1/tuner.pb.h"
 #include "proto/convert.h"
 #include "tracker/queue/draw_id.h"
+#include "tracker/queue/file_uses.h"
 #include "tracker/queue/latency_history.h"
 #include "tracker/queue/limits.h"
 
@@ -117,13 +118,14 @@ class JobQueue {
   // Whether a tuner holds a job, or asked for one not long ago.
   bool HasTuner(absl::Time now) const;
   std::vector<const v1::Job*> InState(v1::JobState state) const;
+  const FileUses& files() const { return files_; }  // of open jobs
 
-  // A job with JobSpec.run (runs.cc). StartRun: a device took its batch. LoseRun: that device was lost; the job is
-  // queued again, or fails when that happened too often. ReturnRun: the device gave it back unused; it is queued again.
-  // EndRun: its batch has the result. StartRun changes only a queued job, LoseRun and ReturnRun only a running one, and
-  // EndRun only an open one.
+  // A job with JobSpec.run (runs.cc). StartRun: a device took its batch. LoseRun: that device ("agent/device") was
+  // lost; the job is queued again, or fails when that happened too often. ReturnRun: the device gave it back unused; it
+  // is queued again. EndRun: its batch has the result. StartRun changes only a queued job, LoseRun and ReturnRun only a
+  // running one, and EndRun only an open one.
   void StartRun(const std::string& job_id, absl::Time now);
-  void LoseRun(const std::string& job_id, const std::string& why, absl::Time now);
+  void LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now);
   void ReturnRun(const std::string& job_id, absl::Time now);
   void EndRun(const std::string& job_id, const v1::BatchResult& result, absl::Time now);
 
@@ -209,7 +211,8 @@ class JobQueue {
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
   std::map<std::pair<std::string, std::string>, absl::Time>
-      left_;  // (tuner, boot) after RemoveTuner, and when that was; kept for lease_ttl from then
+      left_;        // (tuner, boot) after RemoveTuner, and when that was; kept for lease_ttl from then
+  FileUses files_;  // of open jobs
   std::set<std::string> changed_, news_;
   absl::Time preempted_ = absl::InfinitePast();
   absl::Duration wall_offset_;

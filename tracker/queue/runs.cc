@@ -4,7 +4,8 @@
 //
 // Such a job is one batch, so it needs no tuner. While a device fulfils its conditions, its batch is in the queue of
 // batches; while none does, the job waits and says for which device, as every job. A device that is lost with it costs
-// an attempt. A tracker that starts again queues the batch again, because batches are not stored.
+// an attempt. A tracker that starts again queues the batch again, because batches are not stored; which devices were
+// lost with it is stored with the job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/run_task.h"
+#include "tracker/queue/submitter.h"
 #include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
@@ -32,12 +34,10 @@ namespace {
 constexpr int kShapesMax = 256;
 constexpr size_t kShapesBytesMax = 64 << 10;  // of all shapes together
 constexpr size_t kReportBytesMax = 16 << 20;
-constexpr int64_t kFileBytesMax = int64_t{64} << 30;
 constexpr size_t kTextBytesMax = 4096;       // of a name or a shape
 constexpr double kSecondsMax = 24.0 * 3600;  // of measurement
 constexpr int kThreadsMax = 4096;            // as HONE_MAX_THREADS
 constexpr int64_t kInputBytesMax = int64_t{1} << 30;
-constexpr int kModelFilesMax = 10000;
 constexpr double kLineBytesPerSecond = 1e6;  // of the slowest line to a device that is expected
 // A package is loaded and run once alone, and loaded and run again to be measured.
 constexpr double kPackageSecondsMax = 2 * (kPackageLoadSecondsMax + kPackageRunSecondsMax);
@@ -52,15 +52,9 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
     return absl::InvalidArgumentError(
         fmt::format("the name of the {} has {} bytes; the limit is {}", what, file.name().size(), kTextBytesMax));
   }
-  if (file.bytes() >= 0 && file.bytes() <= kFileBytesMax) return absl::OkStatus();
+  if (file.bytes() >= 0 && file.bytes() <= kRunFileBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
-}
-
-// Adds the digests of the files that the run reads.
-void AddDigests(const v1::RunTask& task, std::set<std::string>& digests) {
-  for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
-  if (task.has_inputs()) digests.insert(task.inputs().digest());
+      fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kRunFileBytesMax));
 }
 
 // The medians that lists of jobs show: of the last package, and before it that of the first one if there are several.
@@ -185,9 +179,10 @@ void JobQueue::StartRun(const std::string& job_id, absl::Time now) {
   SetState(entry, v1::JOB_STATE_RUNNING, now);
 }
 
-void JobQueue::LoseRun(const std::string& job_id, const std::string& why, absl::Time now) {
+void JobQueue::LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now) {
   Entry& entry = jobs_.at(job_id);
   if (entry.job.state() != v1::JOB_STATE_RUNNING) return;
+  entry.job.add_lost_on(device);
   entry.job.set_fruitless(entry.job.fruitless() + 1);
   if (entry.job.fruitless() < options_.lost_runs_max) return SetState(entry, v1::JOB_STATE_QUEUED, now);
   entry.job.set_error(TruncateUtf8(
@@ -224,39 +219,53 @@ void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
   if (!absence.empty()) {
     batches_.DropJob(job.id());
   } else if (!batches_.Has(job.id(), std::string(kRunCandidate))) {
-    const auto lost = lost_with_.find(job.id());
-    const auto queued = batches_.Submit({job.id(), job.spec().submitted_by(), "runs of " + job.spec().submitted_by()},
-                                        std::string(kRunCandidate), RunBatch(job.spec()), now,
-                                        lost == lost_with_.end() ? std::set<std::string>() : lost->second.agents);
+    std::set<std::string> lost_by;
+    for (const std::string& device : job.lost_on()) lost_by.insert(device.substr(0, device.find('/')));
+    const auto queued = batches_.Submit({job.id(), SubmitterOf(job.spec()), "runs of " + SubmitterOf(job.spec())},
+                                        std::string(kRunCandidate), RunBatch(job.spec()), now, std::move(lost_by));
     if (!queued.ok()) absence = std::string(queued.status().message());
   }
   jobs_.SetBlocked(job.id(), absence, now);
 }
 
-void Farm::LoseRun(const std::string& job_id, const std::string& agent_id, const std::string& device,
-                   const std::string& why, absl::Time now) {
-  LostWith& lost = lost_with_[job_id];
-  lost.agents.insert(agent_id);
-  lost.devices.push_back(device);
-  jobs_.LoseRun(job_id, why, now);
+void Farm::LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now) {
+  jobs_.LoseRun(job_id, device, why, now);
   // Several devices were lost with it, so the packages are to blame.
-  if (jobs_.Find(job_id)->state() == v1::JOB_STATE_FAILED) {
-    for (const std::string& name : lost.devices) devices_.Forgive(name);
+  const v1::Job& job = *jobs_.Find(job_id);
+  if (job.state() == v1::JOB_STATE_FAILED) {
+    for (const std::string& name : job.lost_on()) devices_.Forgive(name);
   }
   DropReleasedJobs();  // at once, because the job may get a device in this same call
 }
 
-std::set<std::string> Farm::FilesInUse() const {
-  std::set<std::string> digests;
-  for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
-    for (const v1::Job* job : jobs_.InState(state)) {
-      AddDigests(job->spec().run(), digests);
-      for (const v1::ModelFile& file : job->spec().model().files()) digests.insert(file.file().digest());
-    }
+std::set<std::string> Farm::FilesInUse(const std::vector<std::string>& digests) const {
+  std::set<std::string> in_use;
+  for (const std::string& digest : digests) {
+    // A tuner may have a run in its job.
+    if (jobs_.files().IsUsed(digest) || batches_.files().IsUsed(digest)) in_use.insert(digest);
   }
-  // A tuner may have a run in its job.
-  for (const v1::RunTask* task : batches_.OpenRuns()) AddDigests(*task, digests);
-  return digests;
+  return in_use;
+}
+
+std::vector<std::string> Farm::TakeUnneededPackages() {
+  const auto has_ended = [&](const auto& packages) {
+    const v1::Job* job = jobs_.Find(packages.first);
+    return job == nullptr || JobQueue::Ended(*job);
+  };
+  if (std::ranges::none_of(model_packages_, has_ended)) return {};
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
+    const bool may_be_storing = job->spec().has_model() && job->progress().search_ended();
+    if (may_be_storing && !model_packages_.contains(job->id())) return {};
+  }
+  std::set<std::string> unneeded;
+  for (const auto& packages : model_packages_) {
+    if (has_ended(packages)) unneeded.insert(packages.second.begin(), packages.second.end());
+  }
+  std::erase_if(model_packages_, has_ended);
+  for (const auto& [job_id, packages] : model_packages_) {
+    for (const std::string& digest : packages) unneeded.erase(digest);
+  }
+  return {unneeded.begin(), unneeded.end()};
 }
 
 bool Farm::AgentNeedsFile(const std::string& agent_id, const std::string& digest) const {
@@ -270,10 +279,9 @@ bool Farm::AgentNeedsFile(const std::string& agent_id, const std::string& digest
 }
 
 bool Farm::TunerNeedsFile(const std::string& tuner, const std::string& digest) const {
-  return std::ranges::any_of(jobs_.InState(v1::JOB_STATE_RUNNING), [&](const v1::Job* job) {
-    const auto& files = job->spec().model().files();
-    return !job->spec().has_run() && jobs_.TunerOf(job->id()) == tuner &&
-           std::ranges::any_of(files, [&](const v1::ModelFile& file) { return file.file().digest() == digest; });
+  return std::ranges::any_of(jobs_.files().UsersOf(digest), [&](const std::string& job_id) {
+    const v1::Job& job = *jobs_.Find(job_id);
+    return job.state() == v1::JOB_STATE_RUNNING && !job.spec().has_run() && jobs_.TunerOf(job_id) == tuner;
   });
 }
 
@@ -281,7 +289,7 @@ std::set<std::string> Farm::SubmittersOfOutputs(const std::string& agent_id) con
   std::set<std::string> submitters;
   for (const auto& [id, lease] : batches_.leases()) {
     if (lease.agent_id != agent_id || !batches_.WholeBatch(lease).run().keep_outputs()) continue;
-    submitters.insert(jobs_.Find(batches_.JobOf(lease))->spec().submitted_by());
+    submitters.insert(SubmitterOf(jobs_.Find(batches_.JobOf(lease))->spec()));
   }
   return submitters;
 }
@@ -290,7 +298,7 @@ std::set<std::string> Farm::SubmittersOfModels(const std::string& tuner) const {
   std::set<std::string> submitters;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
     const bool is_held = job->spec().has_model() && jobs_.TunerOf(job->id()) == tuner;
-    if (is_held && job->progress().search_ended()) submitters.insert(job->spec().submitted_by());
+    if (is_held && job->progress().search_ended()) submitters.insert(SubmitterOf(job->spec()));
   }
   return submitters;
 }
@@ -298,7 +306,7 @@ std::set<std::string> Farm::SubmittersOfModels(const std::string& tuner) const {
 std::set<std::string> Farm::AgentsThatReported(const std::string& submitter, const std::string& digest) const {
   std::set<std::string> agents;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_SUCCEEDED)) {
-    if (!job->spec().has_run() || job->spec().submitted_by() != submitter) continue;
+    if (!job->spec().has_run() || SubmitterOf(job->spec()) != submitter) continue;
     for (const v1::PackageReport& package : job->progress().run().packages()) {
       if (package.outputs().digest() != digest) continue;
       const std::string& device = job->progress().run_device();
@@ -317,10 +325,6 @@ void Farm::EndRuns(absl::Time now) {
       if (result.has_value()) jobs_.EndRun(job->id(), *result, now);
     }
   }
-  std::erase_if(lost_with_, [&](const auto& lost) {
-    const v1::Job* job = jobs_.Find(lost.first);
-    return job == nullptr || JobQueue::Ended(*job);
-  });
 }
 
 }  // namespace hone::tracker

@@ -18,7 +18,6 @@
 
 #include "absl/strings/ascii.h"
 #include "base/code_kind.h"
-#include "base/control_groups.h"
 #include "base/cpu_features.h"
 #include "base/digest.h"
 #include "base/machine_files.h"
@@ -207,16 +206,6 @@ Sensors ReadHostSensors(const std::string& root) {
     sensors.clock_mhz = std::max(sensors.clock_mhz.value_or(mhz), mhz);
   }
   return sensors;
-}
-
-int64_t HostMemory(const std::string& root) {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  for (const std::filesystem::path& group : ControlGroupFolders("memory", root)) {
-    for (const char* name : {"memory.max", "memory.limit_in_bytes"}) {
-      if (const int64_t most = ParseSize(FirstLine(group / name)); most > 0) bytes = std::min(bytes, most);
-    }
-  }
-  return bytes;
 }
 
 SelfTestResult TestHost(int threads) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's CPUs: description (fingerprint), sensors and self-test; and the memory that control groups leave this
-// process.
+// The host's CPUs: description (fingerprint), sensors and self-test.
 //
 // All facts come from files of the operating system; a fact that a board does not report stays empty. `root` is the
 // folder that holds /proc and /sys, so that tests can present other boards.
@@ -35,9 +34,6 @@ DeviceFingerprint DetectHost(const std::string& root = "/");
 std::string FingerprintText(const DeviceFingerprint& fingerprint);
 
 Sensors ReadHostSensors(const std::string& root = "/");
-
-// Bytes of memory that this process may use: the machine's, or the limit of its control groups (base/control_groups.h).
-int64_t HostMemory(const std::string& root = "/");
 
 // Runs the reference loop, measures peak and bandwidth with `threads` threads. Takes some 50 ms; nothing else should
 // run.

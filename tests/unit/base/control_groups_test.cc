@@ -37,5 +37,33 @@ TEST(ControlGroups, CpuQuotaIsTheSmallestOfAllGroups) {
   EXPECT_EQ(cpus(), 3);
 }
 
+TEST(ControlGroups, MemoryIsTheSmallestOfAllGroups) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string root = folder / "";
+  const auto put = [&](const std::string& file, const std::string& text) {
+    const std::filesystem::path path = folder / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  const std::string groups = "sys/fs/cgroup/";
+  const int64_t installed = UsableMemory(root);
+  EXPECT_GT(installed, 0);
+  put("proc/self/cgroup", "0::/service/inner/hone-7-cpu\n");
+  put(groups + "service/inner/hone-7-cpu/memory.max", "1000000\n");
+  put(groups + "service/inner/memory.max", "max\n");
+  EXPECT_EQ(UsableMemory(root), installed) << "a launcher's part is no limit of its agent's";
+  put(groups + "service/memory.max", "50000000\n");
+  EXPECT_EQ(UsableMemory(root), 50'000'000) << "of a group above";
+  put(groups + "memory.max", "40000000\n");
+  EXPECT_EQ(UsableMemory(root), 40'000'000) << "of a container";
+  put("proc/self/cgroup", "9:cpuset:/docker/1\n4:memory:/docker/1\n");
+  put(groups + "memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(UsableMemory(root), installed);
+  put(groups + "memory/memory.limit_in_bytes", "30000000\n");
+  EXPECT_EQ(UsableMemory(root), 30'000'000);
+  put(groups + "memory/docker/1/memory.limit_in_bytes", "20000000\n");
+  EXPECT_EQ(UsableMemory(root), 20'000'000);
+}
+
 }  // namespace
 }  // namespace hone

@@ -18,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tests::CommandResult;
 
 class DiffCommandTest : public ::testing::Test {
@@ -68,6 +69,17 @@ TEST_F(DiffCommandTest, NamesTheFirstDifference) {
   EXPECT_EQ(y.at("worst").at("index").size(), 2u);
   EXPECT_EQ(y.at("elements"), 6);
   EXPECT_GT(y.at("relative_error"), 0.01);
+}
+
+TEST_F(DiffCommandTest, AnOutputOfAnotherTypeIsToldByTypes) {
+  graph::GraphBuilder b;
+  b.Input("x", {2, 3}).Node("Neg", {"x"}, {"a"}).Node("Cast", {"a"}, {"y"}, {graph::Attr("to", graph::kInt32)});
+  tests::WriteWholeFile(File("cast.onnx"), b.TypedOutput("y", graph::kInt32).Model());
+  const CommandResult other = Hone("diff {cast.onnx} {neg.hone}");
+  EXPECT_EQ(other.exit_code, 5) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("first difference: 'y', computed by node_of_y (Cast)"));
+  EXPECT_THAT(other.output, HasSubstr("the package has 6 elements of type f32, the model has 6 of type i32"));
+  EXPECT_THAT(other.output, Not(HasSubstr("inf of its largest")));
 }
 
 TEST_F(DiffCommandTest, ARunCanBeCheckedOnItsInputs) {

@@ -5,22 +5,30 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/resource_limit.h"
+#include "base/run_limits.h"
 #include "base/temporary_folder.h"
 #include "cli/submission.h"
 #include "deploy/run/npy.h"
 #include "tests/unit/graph/model_builder.h"
+#include "tuner/child_process.h"
 #include "tuner/model_compiler.h"
 
 namespace hone::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kScaled[] = R"(
@@ -52,6 +60,13 @@ class ModelSourceTest : public testing::Test {
   // Compiles the job's model as a tuner does that got its files from the tracker.
   absl::Status Compile(const v1::JobSpec& spec) {
     const fs::path place = File("tuner");
+    Put(spec, place);
+    const absl::Status status = tuner::CompilePackages(place, nullptr);
+    EXPECT_EQ(status.ok(), fs::exists(place / tuner::kUntunedPackage) && fs::exists(place / tuner::kTunedPackage));
+    EXPECT_FALSE(fs::exists(place / tuner::kCompilingFile));
+    return status;
+  }
+  static void Put(const v1::JobSpec& spec, const fs::path& place) {
     fs::remove_all(place);
     for (const v1::ModelFile& file : spec.model().files()) {
       const fs::path path = place / tuner::kModelFolder / file.path();
@@ -64,9 +79,6 @@ class ModelSourceTest : public testing::Test {
       job.mutable_progress()->add_workloads()->set_digest(workload.digest());
     }
     std::ofstream(place / tuner::kJobFile, std::ios::binary) << job.SerializeAsString();
-    const absl::Status status = tuner::CompilePackages(place);
-    EXPECT_EQ(status.ok(), fs::exists(place / tuner::kUntunedPackage) && fs::exists(place / tuner::kTunedPackage));
-    return status;
   }
 
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
@@ -113,6 +125,30 @@ TEST_F(ModelSourceTest, OptionsOfTheImportAreKept) {
   EXPECT_THAT(std::string(Compile(other).message()), HasSubstr("other kernels of the model")) << "other sizes";
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The address space that this process has is all that the child gets, so the packages' weights do not fit.
+TEST_F(ModelSourceTest, ACompilerWithoutMemorySaysThatAndEnds) {
+  constexpr int kWeights = 16 << 20;
+  graph::GraphBuilder b;
+  b.Input("x", {kWeights}).Floats("w", {kWeights}, std::vector<float>(kWeights, 1.5f));
+  b.Node("Mul", {"x", "w"}, {"y"}).Output("y");
+  Write("net.onnx", b.Model());
+  const fs::path place = File("tuner");
+  Put(Job(), place);
+  const pid_t child = fork();
+  if (child == 0) {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    LimitMemory(static_cast<uint64_t>(pages * sysconf(_SC_PAGESIZE) + kWeights));
+    _exit(tuner::CompileModelIn(place));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << tuner::DescribeEnd(status);
+  EXPECT_EQ(WEXITSTATUS(status), tuner::kOutOfMemoryCode);
+}
+#endif
+
 TEST_F(ModelSourceTest, OpenDimensionsGetTheRangesOfTheCommand) {
   graph::GraphBuilder b;
   b.Input("x", graph::Dims(std::vector<graph::Dim>{"n", "m"})).Node("Softmax", {"x"}, {"y"}).Output("y");
@@ -127,6 +163,33 @@ TEST_F(ModelSourceTest, APathOutOfTheFolderIsRefusedByTheTuner) {
   v1::JobSpec spec = Job();
   spec.mutable_model()->add_operators("../../../etc/passwd");
   EXPECT_THAT(std::string(Compile(spec).message()), HasSubstr("outside its folder"));
+}
+
+// Nothing is sent, so no tracker is needed.
+TEST_F(ModelSourceTest, AModelBeyondALimitIsNotSentAndTheJobStays) {
+  const auto channel = grpc::CreateChannel("unix:/nowhere", grpc::InsecureChannelCredentials());
+  v1::JobSpec many, long_names;
+  many.set_name("many.onnx");
+  for (int i = 0; i <= kModelFilesMax; ++i) many.mutable_model()->add_files()->set_path(std::to_string(i));
+  long_names.set_name("long_names.onnx");
+  for (int i = 0; i < 9000; ++i) long_names.mutable_model()->add_files()->set_path(std::string(1000, 'x'));
+  std::vector<v1::JobSpec> specs = {many, long_names};
+  testing::internal::CaptureStderr();
+  const absl::Status sent = SendModels(channel, specs, {});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("will not be measured: many.onnx consists of 10001 files; a tracker takes up to 10000"),
+                    HasSubstr("the description of long_names.onnx has 9.")));
+  EXPECT_TRUE(sent.ok()) << sent;
+  for (const v1::JobSpec& spec : specs) EXPECT_FALSE(spec.has_model()) << spec.name();
+}
+
+TEST_F(ModelSourceTest, NothingIsSentAfterTheTimeToEnd) {
+  const auto channel = grpc::CreateChannel("unix:/nowhere", grpc::InsecureChannelCredentials());
+  Write("net.onnx", "a model");
+  std::vector<v1::JobSpec> specs(1);
+  specs[0].mutable_until()->set_seconds(absl::ToUnixSeconds(absl::Now()) - 1);
+  specs[0].mutable_model()->add_files()->mutable_file()->set_name(File("net.onnx"));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(SendModels(channel, specs, {})));
 }
 
 TEST_F(ModelSourceTest, WithoutConfirmationThereIsNoModel) {

@@ -159,27 +159,6 @@ TEST_F(FakeRoot, APowerSensorOfTheBoardIsRead) {
   EXPECT_DOUBLE_EQ(*ReadHostSensors(root_).joules, 4);
 }
 
-TEST_F(FakeRoot, MemoryIsLimitedByControlGroups) {
-  const std::string groups = "sys/fs/cgroup/";
-  const int64_t installed = HostMemory(root_);
-  EXPECT_GT(installed, 0);
-  Put("proc/self/cgroup", "0::/service/inner/hone-7-cpu\n");
-  Put(groups + "service/inner/hone-7-cpu/memory.max", "1000000\n");
-  Put(groups + "service/inner/memory.max", "max\n");
-  EXPECT_EQ(HostMemory(root_), installed) << "a launcher's part is no limit of its agent's";
-  Put(groups + "service/memory.max", "50000000\n");
-  EXPECT_EQ(HostMemory(root_), 50'000'000) << "of a group above";
-  Put(groups + "memory.max", "40000000\n");
-  EXPECT_EQ(HostMemory(root_), 40'000'000) << "of a container";
-  Put("proc/self/cgroup", "9:cpuset:/docker/1\n4:memory:/docker/1\n");
-  Put(groups + "memory/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_EQ(HostMemory(root_), installed);
-  Put(groups + "memory/memory.limit_in_bytes", "30000000\n");
-  EXPECT_EQ(HostMemory(root_), 30'000'000);
-  Put(groups + "memory/docker/1/memory.limit_in_bytes", "20000000\n");
-  EXPECT_EQ(HostMemory(root_), 20'000'000);
-}
-
 TEST(Host, DigestCoversHardwareAndNotTheEnvironment) {
   DeviceFingerprint fingerprint = DetectHost();
   const std::string text = FingerprintText(fingerprint);

@@ -271,7 +271,7 @@ TEST_F(FileStoreTest, DamagedChunksOfOtherFilesAreNotCopied) {
 
 TEST_F(FileStoreTest, FilesThatWereUnusedForLongestMakeRoom) {
   std::set<std::string> in_use;
-  const KeepRules rules{.quota = 10 * kMiB, .in_use = [&in_use] { return in_use; }};
+  const KeepRules rules{.quota = 10 * kMiB, .in_use = [&in_use](const auto&) { return in_use; }};
   Open(rules);
   std::vector<std::string> digests;
   for (uint64_t i = 0; i < 3; ++i) {
@@ -292,6 +292,40 @@ TEST_F(FileStoreTest, FilesThatWereUnusedForLongestMakeRoom) {
   EXPECT_TRUE(store_->Describe(digests[1]).ok());
   EXPECT_TRUE(absl::IsNotFound(store_->Describe(digests[2]).status()));
   EXPECT_TRUE(absl::IsResourceExhausted(Store(*store_, RandomBytes(4, 11 * kMiB)).status()));
+}
+
+// The tracker looks for each of these files in its queue, under the lock of the farm.
+TEST_F(FileStoreTest, OnlyFilesThatCouldBeDeletedAreAskedFor) {
+  std::vector<std::vector<std::string>> asked;
+  Open({.quota = 100 * kMiB, .in_use = [&](const std::vector<std::string>& digests) {
+          asked.push_back(digests);
+          return std::set<std::string>();
+        }});
+  const std::string first = RandomBytes(1, kMiB);
+  ASSERT_TRUE(Store(*store_, first).ok());
+  ASSERT_TRUE(Store(*store_, RandomBytes(2, kMiB)).ok());
+  EXPECT_TRUE(asked.empty()) << "all were used lately";
+  now_ += absl::Hours(25);
+  ASSERT_TRUE(store_->Describe(DescribeBytes(RandomBytes(2, kMiB)).digest).ok());  // a use
+  ASSERT_TRUE(Store(*store_, RandomBytes(3, kMiB)).ok());
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_THAT(asked[0], ElementsAre(Sha256Hex(first)));
+}
+
+TEST_F(FileStoreTest, AFileIsDeletedAtOnceIfOnlyIgnoredHoldersHaveIt) {
+  std::set<std::string> in_use;
+  Open({.quota = 100 * kMiB, .in_use = [&in_use](const auto&) { return in_use; }});
+  std::vector<std::string> digests;
+  for (uint64_t i = 0; i < 5; ++i) digests.push_back(Store(*store_, RandomBytes(i, kMiB))->digest);
+  store_->AddHolder(digests[0], "tuner");
+  store_->AddHolder(digests[1], "tuner");
+  store_->AddHolder(digests[1], "client");
+  in_use = {digests[2]};
+  const FileStore::Hold hold(*store_, {digests[3]});
+  store_->DeleteUnlessHeld({digests[0], digests[1], digests[2], digests[3], Sha256Hex("never stored")},
+                           [](const std::string& holder) { return holder == "tuner"; });
+  EXPECT_EQ(store_->usage().files, 4);
+  EXPECT_TRUE(absl::IsNotFound(store_->Describe(digests[0]).status()));
 }
 
 TEST_F(FileStoreTest, FilesAreDeletedInTheOrderOfTheirLastUse) {
@@ -400,8 +434,9 @@ TEST_F(FileStoreTest, AHoldKeepsFilesThatDoNotFit) {
 
 TEST_F(FileStoreTest, ACacheTakesWhatIsNeededAndKeepsItsQuota) {
   std::set<std::string> in_use;
-  Open(
-      {.quota = 0, .refuse_beyond_quota = false, .keep = absl::ZeroDuration(), .in_use = [&in_use] { return in_use; }});
+  Open({.quota = 0, .refuse_beyond_quota = false, .keep = absl::ZeroDuration(), .in_use = [&in_use](const auto&) {
+          return in_use;
+        }});
   const std::string first = RandomBytes(1, 3 * kMiB), second = RandomBytes(2, 3 * kMiB);
   in_use = {Sha256Hex(first), Sha256Hex(second)};
   ASSERT_TRUE(Store(*store_, first).ok());

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <new>
 
 #include "base/temporary_folder.h"
 #include "deploy/package/memory_plan.h"
@@ -237,6 +238,18 @@ TEST_F(SplitProgramTest, AfterAnErrorAllUnitsAreWaitedFor) {
   const Fault fault = model->Run();
   EXPECT_EQ(fault.code, HONE_IO_ERROR);
   EXPECT_EQ(device_.waits, 1);
+}
+
+TEST_F(SplitProgramTest, AfterAnExceptionOfAWatchAllUnitsAreWaitedFor) {
+  package::PackageProgram program = TinySplitProgram(TinyOpenClProgram(), kernels_);
+  program.values = {{"sum", 2, {}}};
+  const std::unique_ptr<Model> model = Load(program);
+  ASSERT_TRUE(model->SetInput(0, input_.tensor).ok());
+  const HoneWatch fails = [](void*, const HoneValue*) { throw std::bad_alloc(); };
+  EXPECT_THROW(static_cast<void>(model->RunWatched(fails, nullptr)), std::bad_alloc);
+  EXPECT_EQ(device_.waits, 1);
+  ASSERT_TRUE(model->Run().ok());
+  EXPECT_THAT(Output(*model, 0), ElementsAreArray(TinySplitOutput()));
 }
 
 TEST_F(SplitProgramTest, AUnitThatCannotRunHereIsNamed) {

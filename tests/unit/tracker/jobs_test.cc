@@ -71,6 +71,10 @@ TEST_F(JobQueueTest, LimitsOpenJobsPerSubmitter) {
   EXPECT_TRUE(absl::IsResourceExhausted(submit("c", "ann").status()));
   EXPECT_TRUE(submit("b", "ann").ok()) << "it is there already";
   EXPECT_TRUE(submit("d", "bob").ok());
+  v1::JobSpec of_admin = SpecOf("e");
+  of_admin.set_submitted_by("ann");
+  of_admin.set_submitter("hone://farm/admin/ann");
+  EXPECT_TRUE(queue.Submit(of_admin, now_).ok()) << "another identity of the same name";
   ASSERT_TRUE(queue.Cancel(first, now_).ok());
   EXPECT_TRUE(submit("c", "ann").ok());
 }

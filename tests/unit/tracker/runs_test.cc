@@ -119,6 +119,25 @@ TEST_F(RunsTest, ARunGoesToAnotherDeviceThanTheOneThatWasLostWithIt) {
   EXPECT_EQ(Get(job.id()).state(), v1::JOB_STATE_RUNNING);
 }
 
+TEST_F(RunsTest, ATrackerThatStartsAgainStillAvoidsTheDeviceThatWasLost) {
+  const v1::Job job = Submit(RunSpec("net"));
+  FakeAgent first("first", "1");
+  ASSERT_EQ(Call(first).size(), 1u);
+  Pass(absl::Minutes(5));  // it is silent
+  ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_QUEUED);
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  restarted.Restore({Get(job.id())}, {}, {});
+  const auto call = [&](FakeAgent& board) { return board.Sync(restarted, now_)->response.leases_size(); };
+  FakeAgent again("first", "2"), second("second", "1");
+  restarted.Drain("second", "so that it does not take the run yet");
+  call(second);
+  restarted.Undrain("second");
+  call(again);
+  restarted.Tick(now_);
+  EXPECT_EQ(call(again), 0) << "the other device has not tried it";
+  EXPECT_EQ(call(second), 1);
+}
+
 TEST_F(RunsTest, DevicesThatWereLostWithABadPackageAreForgiven) {
   const v1::Job job = Submit(RunSpec("net", "board"));
   for (int boot = 0; boot < 3; ++boot) {
@@ -157,6 +176,7 @@ TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
   Call(board);
   v1::JobSpec spec = RunSpec("net", "board");
   spec.set_submitted_by("ann");
+  spec.set_submitter("hone://farm/client/ann");
   spec.mutable_run()->set_keep_outputs(true);
   spec.mutable_run()->mutable_inputs()->set_digest(std::string(64, 'b'));
   const v1::Job job = Submit(spec);
@@ -167,7 +187,7 @@ TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
   EXPECT_TRUE(farm_.AgentNeedsFile("board", std::string(64, 'b')));
   EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'c')));
   EXPECT_FALSE(farm_.AgentNeedsFile("other", std::string(64, 'a')));
-  EXPECT_EQ(farm_.SubmittersOfOutputs("board"), std::set<std::string>{"ann"});
+  EXPECT_EQ(farm_.SubmittersOfOutputs("board"), std::set<std::string>{"hone://farm/client/ann"});
   v1::BatchResult result = Report();
   result.mutable_run()->mutable_packages(0)->mutable_outputs()->set_digest(std::string(64, 'd'));
   board.Finish(leases[0], result);
@@ -175,8 +195,10 @@ TEST_F(RunsTest, FilesBelongToTheRunsThatNameThem) {
   ASSERT_EQ(Get(job.id()).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_FALSE(farm_.AgentNeedsFile("board", std::string(64, 'a')));
   EXPECT_TRUE(farm_.SubmittersOfOutputs("board").empty());
-  EXPECT_EQ(farm_.AgentsThatReported("ann", std::string(64, 'd')), std::set<std::string>{"board"});
-  EXPECT_TRUE(farm_.AgentsThatReported("bob", std::string(64, 'd')).empty());
+  EXPECT_EQ(farm_.AgentsThatReported("hone://farm/client/ann", std::string(64, 'd')), std::set<std::string>{"board"});
+  for (const char* other : {"hone://farm/admin/ann", "hone://farm/client/bob", "ann"}) {
+    EXPECT_TRUE(farm_.AgentsThatReported(other, std::string(64, 'd')).empty()) << other;
+  }
 }
 
 TEST_F(RunsTest, ACancelledRunLeavesTheQueueAndTheDevice) {
@@ -203,6 +225,8 @@ TEST_F(RunsTest, ATrackerThatStartsAgainRunsItAgain) {
   ASSERT_EQ(Call(board).size(), 1u);
   Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
   restarted.Restore({Get(job.id())}, {}, {});
+  EXPECT_EQ(restarted.FilesInUse({std::string(64, 'a'), std::string(64, 'b')}),
+            std::set<std::string>{std::string(64, 'a')});
   FakeAgent again("board", "1");
   ASSERT_TRUE(again.Sync(restarted, now_).ok());
   restarted.Tick(now_);
@@ -238,10 +262,10 @@ class ModelsTest : public RunsTest {
     job_id_ = farm_.SubmitJob(spec, now_)->id();
     Lease();
   }
-  void Lease() {
+  void Lease(const std::string& tuner = "tuner") {
     v1::LeaseJobRequest request;
     request.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    request.set_tuner_id("tuner");
+    request.set_tuner_id(tuner);
     request.set_boot_id(std::to_string(boot_++));  // a restarted tuner: the lease before was lost
     const v1::LeaseJobResponse response = *farm_.LeaseJob(request, now_);
     leased_ = response.job();
@@ -255,6 +279,14 @@ class ModelsTest : public RunsTest {
     report.mutable_progress()->set_search_ended(true);
     ASSERT_TRUE(farm_.ReportProgress(report, now_).ok());
   }
+  // The files in use among those whose digest is one letter, 64 times: that letter.
+  std::string InUse() {
+    std::string letters;
+    for (char letter = 'a'; letter <= 'f'; ++letter) {
+      if (!farm_.FilesInUse({std::string(64, letter)}).empty()) letters += letter;
+    }
+    return letters;
+  }
   v1::Job leased_;
   int boot_ = 0;
 };
@@ -262,7 +294,7 @@ class ModelsTest : public RunsTest {
 TEST_F(ModelsTest, ATunerHasTheModelRunAndReportsIt) {
   FakeAgent board("board", "1");
   Call(board);
-  EXPECT_EQ(farm_.FilesInUse(), std::set<std::string>{std::string(64, 'e')});
+  EXPECT_EQ(InUse(), "e") << "the model";
   const absl::StatusOr<std::string> batch = Submit(ModelBatch(), "model");
   ASSERT_TRUE(batch.ok()) << batch.status();
   const std::vector<v1::Lease> leases = Call(board);
@@ -286,7 +318,49 @@ TEST_F(ModelsTest, ATunerHasTheModelRunAndReportsIt) {
   const v1::ModelConfirmation listed = farm_.GetJobSummaries({job_id_}, now_).at(0).progress().confirmation();
   EXPECT_EQ(listed.ratio(), 1.3);
   EXPECT_FALSE(listed.has_run());
-  EXPECT_TRUE(farm_.FilesInUse().empty());
+  EXPECT_EQ(InUse(), "");
+}
+
+TEST_F(ModelsTest, FilesAreInUseWhileAJobOrABatchNamesThem) {
+  const v1::Job run = Submit(RunSpec("net"));
+  EXPECT_EQ(InUse(), "ae");
+  ASSERT_TRUE(farm_.CancelJob(run.id(), now_).ok());
+  EXPECT_EQ(InUse(), "e");
+  ASSERT_TRUE(Submit(ModelBatch(), "model").ok());
+  EXPECT_EQ(InUse(), "bce") << "the batch's, too";
+  EXPECT_TRUE(farm_.TunerNeedsFile("tuner", std::string(64, 'e')));
+  EXPECT_FALSE(farm_.TunerNeedsFile("tuner", std::string(64, 'b')));
+  EXPECT_FALSE(farm_.TunerNeedsFile("another", std::string(64, 'e')));
+  Lease();  // a restarted tuner, whose batch is lost
+  EXPECT_EQ(InUse(), "e");
+  ASSERT_TRUE(farm_.CancelJob(job_id_, now_).ok());
+  EXPECT_EQ(InUse(), "");
+  EXPECT_FALSE(farm_.TunerNeedsFile("tuner", std::string(64, 'e')));
+}
+
+TEST_F(ModelsTest, PackagesAreUnneededWhenTheirJobHasEnded) {
+  const std::string b(64, 'b'), c(64, 'c');
+  EndSearch();
+  ASSERT_TRUE(Submit(ModelBatch(), "model").ok());
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty()) << "the run is to come";
+  Lease();  // a restarted tuner, which makes the run again
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty());
+  const std::string first = job_id_;
+  v1::JobSpec spec = SpecOf("another");
+  SetModel(spec);
+  job_id_ = farm_.SubmitJob(spec, now_)->id();
+  boot_ = 0;
+  Lease("another");
+  EndSearch();
+  ASSERT_TRUE(farm_.CancelJob(first, now_).ok());
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty()) << "the other tuner may be storing the same packages";
+  v1::Batch shares_one = ModelBatch();
+  shares_one.mutable_run()->mutable_packages(1)->set_digest(std::string(64, 'd'));
+  ASSERT_TRUE(Submit(shares_one, "model").ok());
+  EXPECT_EQ(farm_.TakeUnneededPackages(), std::vector<std::string>{c});
+  EXPECT_TRUE(farm_.TakeUnneededPackages().empty()) << "each is told once";
+  ASSERT_TRUE(farm_.CancelJob(job_id_, now_).ok());
+  EXPECT_EQ(farm_.TakeUnneededPackages(), (std::vector<std::string>{b, std::string(64, 'd')}));
 }
 
 TEST_F(ModelsTest, ACancelledJobTakesItsRunFromTheDevice) {

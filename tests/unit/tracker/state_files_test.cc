@@ -151,6 +151,7 @@ TEST_F(StateFilesTest, JobsOfAnOldFileAreThereAndDamagedOnesAreSetAside) {
     EXPECT_EQ((*jobs)[0].state(), v1::JOB_STATE_RUNNING);
     EXPECT_EQ((*jobs)[0].progress().trials(), 7);
     EXPECT_EQ((*jobs)[0].spec().submitted_by(), "ann");
+    EXPECT_EQ((*jobs)[0].spec().submitter(), "hone://farm/client/ann") << "of an earlier version";
     EXPECT_EQ((*jobs)[0].attempts(), 2);
     for (const size_t damaged : {1u, 2u}) {
       EXPECT_EQ((*jobs)[damaged].id(), fmt::format("j{}", damaged + 1));

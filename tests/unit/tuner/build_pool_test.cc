@@ -139,10 +139,10 @@ TEST_F(BuildPoolStartTest, AWorkerThatCouldNotLinkLinksNoMore) {
 
 TEST(BuildPoolTest, RequestsOfACancelledJobAreNotBuilt) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  setenv("HONE_PRETEND_UNTIL", (folder / "file").c_str(), 1);
+  setenv("HONE_FAKE_UNTIL", (folder / "file").c_str(), 1);
   BuildPool pool(Pretending(1, absl::Minutes(10)));
   ASSERT_TRUE(pool.Build({"w", "t", {}}).ok());
-  unsetenv("HONE_PRETEND_UNTIL");
+  unsetenv("HONE_FAKE_UNTIL");
   EXPECT_TRUE(absl::IsCancelled(pool.Build({"w", "t", {"a", "leave"}, {}, [] { return true; }}).status()));
   std::ofstream(folder / "file") << "go on";
   const auto next = pool.Build({"w", "t", {"b"}});

@@ -553,10 +553,10 @@ TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
 }
 
 TEST_F(TuneLoopTest, ACandidateWithADrawbackIsRecordedAndNotLaunched) {
-  setenv("HONE_PRETEND_DRAWBACK", "its registers do not suffice", 1);
+  setenv("HONE_FAKE_DRAWBACK", "its registers do not suffice", 1);
   BuildPool builders({{"/proc/self/exe", "--pretend"}, 2, absl::Seconds(20)});
   const absl::Status tuned = TuneJob(job_, farm_, builders, &progress_, [this] { return farm_.Now(); });
-  unsetenv("HONE_PRETEND_DRAWBACK");
+  unsetenv("HONE_FAKE_DRAWBACK");
   ASSERT_EQ(tuned, absl::OkStatus());
   for (const Batch& batch : farm_.batches) {
     for (const BatchCandidate& candidate : batch.candidates) {
@@ -580,9 +580,9 @@ TEST_F(TuneLoopTest, ACandidateThatNoWorkerCouldBeginIsNoFailure) {
 // Build workers that compile no candidate until the object is destroyed.
 class BlockedBuilders {
  public:
-  BlockedBuilders() { setenv("HONE_PRETEND_UNTIL", file_.c_str(), 1); }
+  BlockedBuilders() { setenv("HONE_FAKE_UNTIL", file_.c_str(), 1); }
   ~BlockedBuilders() {
-    unsetenv("HONE_PRETEND_UNTIL");
+    unsetenv("HONE_FAKE_UNTIL");
     std::ofstream(file_) << "go on";
   }
   BuildPool& pool() { return pool_; }

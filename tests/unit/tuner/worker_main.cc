@@ -2,8 +2,8 @@
 // main of the tuner's tests. The test program is also its own build worker, as hone-tuner is.
 //
 // In "real" mode a worker compiles. In "pretend" mode it follows the schedule's text: crash, hang, fail or succeed,
-// with or without a program that it runs. HONE_PRETEND_DRAWBACK is a drawback to report for successful candidates. With
-// HONE_PRETEND_UNTIL, no candidate is compiled before that file exists.
+// with or without a program that it runs. HONE_FAKE_DRAWBACK is a drawback to report for successful candidates. With
+// HONE_FAKE_UNTIL, no candidate is compiled before that file exists.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ BuildReply Pretend(const BuildRequest& request) {
   if (request.schedule.find("crash") != std::string::npos) std::raise(SIGSEGV);
   if (request.schedule.find("leave") != std::string::npos) std::exit(3);
   if (request.schedule.find("hang") != std::string::npos) pause();
-  const char* until = request.kind == BuildRequest::Kind::kCompile ? std::getenv("HONE_PRETEND_UNTIL") : nullptr;
+  const char* until = request.kind == BuildRequest::Kind::kCompile ? std::getenv("HONE_FAKE_UNTIL") : nullptr;
   while (until != nullptr && access(until, F_OK) != 0) usleep(1000);
   // "no reference until FILE": the reference compiles once the file exists.
   constexpr std::string_view kUntil = "no reference until ";
@@ -48,7 +48,7 @@ BuildReply Pretend(const BuildRequest& request) {
     reply.text = "no loop of that name";
     return reply;
   }
-  if (const char* drawback = std::getenv("HONE_PRETEND_DRAWBACK"); drawback != nullptr) reply.drawback = drawback;
+  if (const char* drawback = std::getenv("HONE_FAKE_DRAWBACK"); drawback != nullptr) reply.drawback = drawback;
   reply.bytes = request.name + "@" + std::to_string(getpid());
   reply.kernel.name = request.name;
   reply.kernel.workspace_bytes = static_cast<int64_t>(request.schedule.size());

@@ -199,7 +199,7 @@ TEST_F(OpenApiTest, ABodyIsDescribedByTheFieldsOfAJobSpec) {
   for (const auto& [name, property] : schema["properties"].items()) described.insert(name);
   const google::protobuf::Descriptor& spec = *v1::JobSpec::descriptor();
   for (int i = 0; i < spec.field_count(); ++i) fields.insert(spec.field(i)->name());
-  fields.erase("submitted_by");  // the tracker sets it
+  for (const char* set_by_tracker : {"submitted_by", "submitter"}) fields.erase(set_by_tracker);
   EXPECT_EQ(described, fields);
   std::set<std::string> described_of_run, fields_of_run;
   for (const auto& [name, property] : schema["properties"]["run"]["properties"].items()) described_of_run.insert(name);

@@ -150,6 +150,34 @@ TEST(HttpServer, LongBodiesTogetherHaveALimit) {
   EXPECT_EQ(HttpClient(server->port()).Ask("PUT", "/", "", std::string(3000, 'x')).status, 200) << "freed again";
 }
 
+TEST(HttpServer, LongBodiesOfOneClientHaveALimit) {
+  const HttpLimits limits = {.body_bytes = 100, .long_bodies_bytes = 10000, .long_bodies_bytes_per_client = 5000};
+  const auto server =
+      HttpServer::Start({.listen = "127.0.0.1:0",
+                         .tls = {},
+                         .limits = limits,
+                         .client_key = [](const HttpRequest& head) { return std::string(head.Header("x-client")); },
+                         .body_limit = [](const HttpRequest&) { return absl::StatusOr<uint64_t>(3000); }},
+                        Echo)
+          .value();
+  const auto status_of = [&](const std::string& client) {
+    return HttpClient(server->port()).Ask("PUT", "/", "X-Client: " + client + "\r\n", std::string(3000, 'x')).status;
+  };
+  HttpClient slow(server->port());
+  slow.Send("PUT / HTTP/1.1\r\nHost: a\r\nX-Client: ann\r\nExpect: 100-continue\r\nContent-Length: 3000\r\n\r\n");
+  ASSERT_EQ(slow.ReceiveHead().status, 100);
+  EXPECT_EQ(status_of("ann"), 503);
+  EXPECT_EQ(status_of("bob"), 200);
+  slow.Send(std::string(3000, 'x'));
+  EXPECT_EQ(slow.ReceiveReply().status, 200);
+  EXPECT_EQ(status_of("ann"), 200) << "freed again";
+}
+
+TEST(HttpServer, ARefusalArrivesAfterTheWholeBodyWasSent) {
+  const auto server = Serve();
+  EXPECT_EQ(HttpClient(server->port()).Ask("PUT", "/", "", std::string(20 << 20, 'x')).status, 413);
+}
+
 TEST(HttpServer, SendsNoContinueWithoutExpect) {
   const auto server = Serve();
   const std::string expects = "Host: a\r\nExpect: 100-continue\r\n";
@@ -454,6 +482,10 @@ TEST_F(HttpServerTls, ACertificateMayBeShown) {
   EXPECT_EQ(ann.Ask("GET", "/").body, "GET / []  with a certificate");
   EXPECT_EQ(ann.Ask("GET", "/2").body, "GET /2 []  with a certificate");
   EXPECT_EQ(HttpClient(server_->port()).Ask("GET", "/").status, 0);  // plain HTTP
+}
+
+TEST_F(HttpServerTls, ARefusalArrivesAfterTheWholeBodyWasSent) {
+  EXPECT_EQ(HttpClient(server_->port(), Nobody()).Ask("PUT", "/", "", std::string(20 << 20, 'x')).status, 413);
 }
 
 TEST_F(HttpServerTls, ACertificateOfAnotherAuthorityEndsTheHandshake) {
