@@ -6,6 +6,7 @@
 #ifndef HONE_TRACKER_QUEUE_RUN_TASK_H_
 #define HONE_TRACKER_QUEUE_RUN_TASK_H_
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,9 @@ inline constexpr std::string_view kRunCandidate = "run";
 // kInvalidArgument: a field is missing or out of range; the text names it.
 absl::Status CheckRunTask(const v1::RunTask& task);
 absl::Status CheckModel(const v1::ModelSource& model);
+
+// Adds the digests of the files that the run reads.
+void AddDigests(const v1::RunTask& task, std::set<std::string>& digests);
 
 // Why the report does not answer the task; "" if it does. Agents are not trusted: other code relies on what this
 // checks.

@@ -57,10 +57,20 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
       fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kFileBytesMax));
 }
 
-// Adds the digests of the files that the run reads.
-void AddDigests(const v1::RunTask& task, std::set<std::string>& digests) {
-  for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
-  if (task.has_inputs()) digests.insert(task.inputs().digest());
+// Completes what the agent reported about its environment by what the tracker knows of the device.
+void CompleteEnvironment(const v1::BatchResult& result, v1::RunReport& report) {
+  v1::RunEnvironment& environment = *report.mutable_environment();
+  const v1::DeviceFingerprint& device = result.device();
+  if (environment.kernel().empty()) {  // an agent that does not report it
+    environment.set_kernel(device.kernel());
+    environment.set_governor(device.governor());
+    environment.set_boost(device.boost());
+    environment.set_smt(device.smt());
+    environment.set_huge_pages(device.huge_pages());
+    environment.set_driver(device.driver());
+  }
+  environment.set_agent_version(result.agent_version());
+  environment.set_device(device.text());
 }
 
 // The medians that lists of jobs show: of the last package, and before it that of the first one if there are several.
@@ -76,6 +86,11 @@ void SetLatencies(const v1::RunReport& report, v1::JobProgress& progress) {
 }
 
 }  // namespace
+
+void AddDigests(const v1::RunTask& task, std::set<std::string>& digests) {
+  for (const v1::FileName& package : task.packages()) digests.insert(package.digest());
+  if (task.has_inputs()) digests.insert(task.inputs().digest());
+}
 
 absl::Status CheckRunTask(const v1::RunTask& task) {
   if (task.packages().empty() || task.packages_size() > static_cast<int>(kRunPackagesMax)) {
@@ -208,6 +223,7 @@ void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, 
   progress.set_seconds(result.visit_seconds());
   if (result.has_run()) {
     *progress.mutable_run() = result.run();
+    CompleteEnvironment(result, *progress.mutable_run());
     SetLatencies(result.run(), progress);
   } else {
     const std::string failure = result.outcomes().empty() ? "" : result.outcomes(0).outcome().failure().text();
@@ -256,6 +272,7 @@ std::set<std::string> Farm::FilesInUse() const {
   }
   // A tuner may have a run in its job.
   for (const v1::RunTask* task : batches_.OpenRuns()) AddDigests(*task, digests);
+  watches_.AddFiles(digests);
   return digests;
 }
 
