@@ -32,6 +32,7 @@ const views: [path: string, name: string][] = [
   ['/', 'Overview'],
   ['/models', 'Models'],
   ['/jobs', 'Jobs'],
+  ['/watches', 'Watches'],
   ['/devices', 'Devices'],
   ['/records', 'Records'],
 ];
