@@ -54,7 +54,10 @@ class FleetWatchesTest : public testing::Test {
     for (const auto& [name, device] : Stored()) {
       if (device.empty()) watches.push_back(*farm_->GetWatch(name, now_));
     }
-    auto farm = std::make_unique<Farm>(Options(), ++incarnation_, CountingIds(), "key");
+    // Other ids than before: a repeated request_id is answered with the job that exists.
+    DrawId ids = CountingIds();
+    for (uint64_t i = 0; i < 1000 * incarnation_; ++i) static_cast<void>(ids());
+    auto farm = std::make_unique<Farm>(Options(), ++incarnation_, ids, "key");
     farm->Restore(std::move(jobs), {}, {}, std::move(watches));
     farm_ = std::move(farm);
   }
