@@ -65,6 +65,10 @@ void AddRecordsCommand(CLI::App& app, absl::Status* result);
 // The commands for the jobs and devices of a farm: `hone submit`, `jobs`, `watch`, `cancel`, `devices`, `drain`.
 void AddFarmCommands(CLI::App& app, absl::Status* result);
 
+// `hone watch-fleet [add|show|run|remove]`: packages that a tracker measures again every night on named devices, with
+// the verdict of each night.
+void AddWatchFleetCommand(CLI::App& app, absl::Status* result);
+
 // The commands for the certificates and members of a farm: `hone pki`, `join`, `token`, `identity`, `audit`.
 void AddIdentityCommands(CLI::App& app, absl::Status* result);
 

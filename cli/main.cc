@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   hone::cli::AddGateCommand(app, &result);
   hone::cli::AddRecordsCommand(app, &result);
   hone::cli::AddFarmCommands(app, &result);
+  hone::cli::AddWatchFleetCommand(app, &result);
   hone::cli::AddUpCommand(app, &result);
   hone::cli::AddIdentityCommands(app, &result);
   hone::cli::AddDoctorCommand(app, &result);

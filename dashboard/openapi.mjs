@@ -59,6 +59,7 @@ const segments = {
   candidates: 'row',
   agents: 'agent',
   files: 'digest',
+  watches: 'watch',
   chunks: 'index',
 };
 const wholeNumbers = ['limit', 'after_row', 'before_row', 'confirmed', 'index', 'row'];

@@ -38,6 +38,7 @@
 #include "device_agent/agent/package_runs.h"
 #include "device_agent/agent/service.h"
 #include "device_agent/agent/sync_loop.h"
+#include "device_agent/devices/cpu/host.h"
 #include "device_agent/devices/cpu/throttling.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/devices/device_convert.h"
@@ -162,7 +163,7 @@ class DeviceWithLauncher {
                                                                    groups));
     HONE_RETURN_IF_ERROR(own->CheckSandbox(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
-    own->place_ = fingerprint.place;
+    own->fingerprint_ = fingerprint;
     own->roofline_ = std::move(roofline);
     return own;
   }
@@ -174,7 +175,12 @@ class DeviceWithLauncher {
     served.measure = [this, access](const v1::Batch& batch, const std::stop_token& stop) {
       if (!batch.has_run()) return launcher_.Run(batch, stop);
       const RunWithFiles run = [this](const v1::Batch& run, const std::vector<int>& files,
-                                      const std::stop_token& stop) { return launcher_.RunWithFiles(run, files, stop); };
+                                      const std::stop_token& stop) {
+        Throttling throttling;  // its own, because counters are read from its beginning
+        Launcher::RunResult ran = launcher_.RunWithFiles(run, files, stop);
+        if (ran.result.has_run() && throttling.IsThrottling()) ran.result.mutable_run()->set_throttled(true);
+        return ran;
+      };
       v1::Batch own = batch;  // without a number of threads it gets all of the device's
       if (own.run().threads() == 0) own.set_threads(state_.threads());
       return RunPackages(own, access, run, stop);
@@ -190,7 +196,7 @@ class DeviceWithLauncher {
     return served;
   }
   const v1::DeviceState& state() const { return state_; }
-  const std::string& place() const { return place_; }
+  const std::string& place() const { return fingerprint_.place; }
 
  private:
   DeviceWithLauncher(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
@@ -207,6 +213,7 @@ class DeviceWithLauncher {
                    .reads_sensors_in_visits = device_->ReadsSensorsInVisits(),
                    .peak_gflops = [this] { return peak_.gflops(); },
                    .roofline = [this] { return roofline_; },
+                   .environment = [this] { return EnvironmentNow(); },
                    .groups = &groups}) {}
   // Starts the launcher and checks that its sandbox reaches the required level.
   absl::Status CheckSandbox(SandboxLevel required) {
@@ -215,6 +222,12 @@ class DeviceWithLauncher {
     if (missing.empty()) return absl::OkStatus();
     return absl::FailedPreconditionError(fmt::format(
         "--require-sandbox {}: {} lacks {}; docs/SANDBOX.md says what to do", Name(required), device_->id(), missing));
+  }
+  // Governors and other settings change while the agent runs.
+  v1::RunEnvironment EnvironmentNow() const {
+    DeviceFingerprint now = fingerprint_;
+    ReadEnvironment(device_->cpus(), now);
+    return ToRunEnvironment(now);
   }
   v1::SelfTest CheckAgain() {
     *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), state_.self_test(), &roofline_);
@@ -226,7 +239,7 @@ class DeviceWithLauncher {
   const TemporaryFolder folder_, visits_folder_;
   const std::unique_ptr<Device> device_;
   v1::DeviceState state_;
-  std::string place_;  // of its fingerprint
+  DeviceFingerprint fingerprint_;  // as it was at the start
   MeasuredPeak peak_;
   Roofline roofline_;  // of the last self-test that measured one
   std::optional<v1::Batch> golden_;

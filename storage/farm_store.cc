@@ -27,6 +27,7 @@ void StateChanges::Add(StateChanges later) {
   }
   for (auto& [agent_id, reason] : later.drained) drained[agent_id] = std::move(reason);
   for (auto& [device, record] : later.health) health[device] = std::move(record);
+  for (auto& [key, row] : later.watches) watches[key] = std::move(row);
 }
 
 }  // namespace hone::storage

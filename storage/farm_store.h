@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a tracker keeps its farm across restarts: jobs, drained agents, health of devices, starts, id and receipt key.
+// Where a tracker keeps its farm across restarts: jobs, drained agents, health of devices, fleet watches,
+// starts, id and receipt key.
 //
 // FarmStore is an interface of rows: it knows no state of a job. tracker/farm_state.h gives the rows their meaning.
 // Leases and batches are not stored: after a restart agents register again and tuners submit their open batches again.
@@ -43,13 +44,19 @@ struct DamagedJob {
   std::string state;  // a serialized Job without its spec
 };
 
+// A row of a fleet watch: its name and one of its devices. The device "" is the watch itself.
+using WatchKey = std::pair<std::string, std::string>;
+
 // Changes to write. Later changes can be laid over earlier ones.
 struct StateChanges {
   std::map<std::string, std::optional<StoredJob>> jobs;       // by job id; empty: forget the job
   std::map<std::string, std::optional<std::string>> drained;  // agent id to reason; empty: the agent is not drained
   std::map<std::string, std::optional<std::string>> health;   // device to a serialized HealthRecord; empty: forget it
 
-  bool empty() const { return jobs.empty() && drained.empty() && health.empty(); }
+  // To a serialized FleetWatch without devices, or FleetWatchDevice; empty: forget it.
+  std::map<WatchKey, std::optional<std::string>> watches;
+
+  bool empty() const { return jobs.empty() && drained.empty() && health.empty() && watches.empty(); }
   void Add(StateChanges later);
 };
 
@@ -77,6 +84,8 @@ class FarmStore {
 
   virtual absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const = 0;  // agent id, reason
   virtual absl::StatusOr<std::map<std::string, std::string>> Health() const = 0;  // device, serialized HealthRecord
+
+  virtual absl::StatusOr<std::map<WatchKey, std::string>> Watches() const = 0;  // as StateChanges::watches
 
   virtual absl::Status Save(const StateChanges& changes) = 0;
 };

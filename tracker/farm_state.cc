@@ -82,4 +82,30 @@ absl::StatusOr<std::map<std::string, v1::HealthRecord>> FarmState::Health() cons
   return health;
 }
 
+absl::StatusOr<std::vector<v1::FleetWatch>> FarmState::Watches() const {
+  HONE_ASSIGN_OR_RETURN(const auto stored, store_->Watches());
+  std::vector<v1::FleetWatch> watches;
+  for (const auto& [key, row] : stored) {
+    const auto& [name, device] = key;
+    if (!device.empty()) continue;
+    v1::FleetWatch watch;
+    if (!watch.ParseFromString(row) || watch.spec().name() != name || watch.spec().run().packages().empty()) {
+      spdlog::error("the state file has an unreadable watch '{}', which is left out; add it again", name);
+      continue;
+    }
+    watch.clear_devices();
+    for (const std::string& each : watch.spec().devices()) {
+      v1::FleetWatchDevice& nights = *watch.add_devices();
+      const auto found = stored.find({name, each});
+      if (found == stored.end() || !nights.ParseFromString(found->second)) {
+        spdlog::error("the state file has no readable nights of {} for the watch '{}'; it begins anew", each, name);
+        nights.Clear();
+      }
+      nights.set_device(each);
+    }
+    watches.push_back(std::move(watch));
+  }
+  return watches;
+}
+
 }  // namespace hone::tracker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the farm that survives a restart, besides records: jobs, drained agents, the health of devices, and the
-// identity of the farm. It reads the rows of a storage::FarmStore as messages.
+// The state of the farm that survives a restart, besides records: jobs, fleet watches, drained agents, the health of
+// devices, and the identity of the farm. It reads the rows of a storage::FarmStore as messages.
 //
 // A job that cannot be read is set aside, and never keeps a tracker from starting. Leases, batches and agents are not
 // stored: after a restart agents register again and tuners submit their open batches again (proto/hone/v1/tuner.proto).
@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "hone/v1/admin.pb.h"
+#include "hone/v1/fleet_watch.pb.h"
 #include "hone/v1/job.pb.h"
 #include "storage/farm_store.h"
 
@@ -52,6 +53,8 @@ class FarmState {
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const { return store_->Drained(); }
   // By name of the device. A record that cannot be read is left out and logged.
   absl::StatusOr<std::map<std::string, v1::HealthRecord>> Health() const;
+  // By name. What cannot be read is logged and left out: a watch as a whole, or the nights of one of its devices.
+  absl::StatusOr<std::vector<v1::FleetWatch>> Watches() const;
 
   // Writes all changes in one transaction, which is on the disk when it returns. On an error nothing is written.
   absl::Status Save(const StateChanges& changes) { return store_->Save(changes); }

@@ -19,10 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json FileToJson(const v1::FileName& file) {
-  return {{"name", file.name()}, {"digest", file.digest()}, {"bytes", file.bytes()}};
-}
-
 Json KernelsToJson(const v1::PackageReport& report) {
   Json kernels = Json::array();
   for (const v1::KernelTime& kernel : report.kernels()) {
@@ -122,6 +118,14 @@ Json RatioToJson(const v1::RunReport& report) {
 
 }  // namespace
 
+nlohmann::ordered_json TimeToJson(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+nlohmann::ordered_json FileToJson(const v1::FileName& file) {
+  return {{"name", file.name()}, {"digest", file.digest()}, {"bytes", file.bytes()}};
+}
+
 std::vector<std::string> ModelsOf(const v1::JobSpec& spec) {
   std::vector<std::string> models;
   const auto add = [&models](std::string_view file) {
@@ -219,6 +223,13 @@ nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent) {
           {"repeated", spent.repeated()}};
 }
 
+nlohmann::ordered_json EnvironmentToJson(const v1::RunEnvironment& environment) {
+  return {{"kernel", environment.kernel()},         {"governor", environment.governor()},
+          {"boost", environment.boost()},           {"smt", environment.smt()},
+          {"huge_pages", environment.huge_pages()}, {"driver", environment.driver()},
+          {"agent", environment.agent_version()},   {"device", environment.device()}};
+}
+
 nlohmann::ordered_json RunToJson(const v1::Job& job) {
   if (!job.spec().has_run()) return nullptr;
   const v1::RunTask& task = job.spec().run();
@@ -246,6 +257,8 @@ nlohmann::ordered_json RunToJson(const v1::Job& job) {
           {"clock_after_mhz", ValueOrNull(report.has_clock_after_mhz(), report.clock_after_mhz())},
           {"power_watts", ValueOrNull(report.has_power_watts(), report.power_watts())},
           {"power_source", report.power_source()},
+          {"throttled", report.throttled()},
+          {"environment", report.has_environment() ? EnvironmentToJson(report.environment()) : Json()},
           {"roofline", RooflineToJson(report)}};
 }
 

@@ -22,6 +22,9 @@ std::vector<std::string> ModelsOf(const v1::JobSpec& spec);
 inline nlohmann::ordered_json ValueOrNull(bool known, double value) {
   return known ? nlohmann::ordered_json(value) : nullptr;
 }
+nlohmann::ordered_json TimeToJson(absl::Time time);  // "2026-11-23T07:00:00.000Z"
+nlohmann::ordered_json FileToJson(const v1::FileName& file);
+nlohmann::ordered_json EnvironmentToJson(const v1::RunEnvironment& environment);
 // The time until the running job reaches its first limit, at its present speed. nullopt: it does not run, has no limit,
 // or its clock stands still because it waits.
 std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now);

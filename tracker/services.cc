@@ -15,6 +15,7 @@
 #include "tracker/access.h"
 #include "tracker/callers.h"
 #include "tracker/file_service.h"
+#include "tracker/fleet_watch_service.h"
 #include "tracker/identity_services.h"
 #include "tracker/record_service.h"
 #include "tracker/submission.h"
@@ -208,6 +209,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::
   services.push_back(std::make_unique<TunerServiceShell>(shell, rights, callers));
   services.push_back(std::make_unique<JobServiceShell>(shell, rights, callers));
   services.push_back(std::make_unique<AdminServiceShell>(shell, callers));
+  services.push_back(MakeFleetWatchService(shell, rights, callers));
   services.push_back(MakeRecordService(store, callers));
   services.push_back(MakeFileService(files, rights, callers));
   if (membership != nullptr) AddIdentityServices(membership, services);

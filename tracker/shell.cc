@@ -65,7 +65,10 @@ void HideEnds(const std::set<std::string>& unstored, v1::WatchJobResponse& respo
   HideEnds(unstored, *response.mutable_job());
 }
 
-void HideEnds(const std::set<std::string>& /*unstored*/, const v1::WaitBatchResponse& /*shows no job*/) {}
+// Responses that show no job.
+void HideEnds(const std::set<std::string>& /*unstored*/, const v1::WaitBatchResponse& /*response*/) {}
+void HideEnds(const std::set<std::string>& /*unstored*/, const v1::FleetWatch& /*response*/) {}
+void HideEnds(const std::set<std::string>& /*unstored*/, const v1::ListFleetWatchesResponse& /*response*/) {}
 
 }  // namespace
 
@@ -75,7 +78,9 @@ class Shell::Turn {
  public:
   explicit Turn(Shell* shell) : shell_(shell), lock_(shell->mutex_) {
     shell->farm_.SetStorageFailure(shell->commit_.FailureReason());  // "" while storing works
-    if (!shell->commit_.HasPendingChanges()) shell->unstored_ends_.clear();
+    if (shell->commit_.HasPendingChanges()) return;
+    shell->unstored_ends_.clear();
+    shell->unstored_nights_.clear();
   }
   ~Turn() {
     GroupCommit::Changes changes = shell_->TakeChanges(*this);
@@ -145,9 +150,10 @@ absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(FarmOptions options, FarmSta
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.TakeJobs(clocks.wall()));
   HONE_ASSIGN_OR_RETURN(const auto drained, state.Drained());
   HONE_ASSIGN_OR_RETURN(auto health, state.Health());
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::FleetWatch> watches, state.Watches());
   std::unique_ptr<Shell> shell(new Shell(std::move(options), std::move(state), store, std::move(clocks)));
   for (const v1::Job& job : jobs) shell->specs_kept_.insert(job.id());
-  shell->farm_.Restore(std::move(jobs), drained, std::move(health));
+  shell->farm_.Restore(std::move(jobs), drained, std::move(health), std::move(watches));
   shell->ticker_ = std::thread([raw = shell.get()] { raw->TickLoop(); });
   return shell;
 }
@@ -260,6 +266,11 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
   for (const auto& [device, health] : farm_.TakeChangedHealth()) {
     std::string record = health.SerializeAsString();
     changes.state.health[device] = record.empty() ? std::nullopt : std::optional(std::move(record));
+    turn.Changed();
+  }
+  changes.state.watches = farm_.TakeChangedWatches();
+  for (const auto& [key, row] : changes.state.watches) {
+    unstored_nights_.insert(key);
     turn.Changed();
   }
   for (const std::string& job_id : farm_.TakeForgottenJobs()) {
@@ -520,6 +531,50 @@ void Shell::RecordNotice(const std::string& job_id, const v1::JobNotice& notice)
 std::vector<std::string> Shell::TakeUnneededPackages() {
   Turn turn(this);
   return farm_.TakeUnneededPackages();
+}
+
+void Shell::AddWatch(const v1::FleetWatchSpec& spec, Done<v1::FleetWatch> done) {
+  Turn turn(this);
+  turn.AnswerWhenStored(std::move(done), farm_.AddWatch(spec, Now()));
+}
+
+void Shell::RunWatch(const std::string& name, const std::optional<std::string>& submitter, Done<v1::FleetWatch> done) {
+  Turn turn(this);
+  turn.AnswerWhenStored(std::move(done), farm_.RunWatch(name, submitter, Now()));
+}
+
+void Shell::RemoveWatch(const std::string& name, const std::optional<std::string>& submitter,
+                        Done<v1::RemoveFleetWatchResponse> done) {
+  Turn turn(this);
+  const absl::Status removed = farm_.RemoveWatch(name, submitter, Now());
+  absl::StatusOr<v1::RemoveFleetWatchResponse> response = v1::RemoveFleetWatchResponse();
+  if (!removed.ok()) response = removed;
+  turn.AnswerWhenStored(std::move(done), std::move(response));
+}
+
+void Shell::GetWatch(const std::string& name, Done<v1::FleetWatch> done) {
+  Turn turn(this);
+  turn.AnswerRead(std::move(done), farm_.GetWatch(name, Now()));
+}
+
+void Shell::ListWatches(Done<v1::ListFleetWatchesResponse> done) {
+  Turn turn(this);
+  v1::ListFleetWatchesResponse response;
+  for (v1::FleetWatch& watch : farm_.ListWatches(Now())) *response.add_watches() = std::move(watch);
+  turn.AnswerRead<v1::ListFleetWatchesResponse>(std::move(done), std::move(response));
+}
+
+std::vector<NightNotice> Shell::NightsToNotify() {
+  Turn turn(this);  // clears unstored_nights_ if everything is stored
+  std::vector<NightNotice> notices = farm_.NightNotices();
+  std::erase_if(notices,
+                [&](const NightNotice& notice) { return unstored_nights_.contains({notice.watch, notice.device}); });
+  return notices;
+}
+
+void Shell::RecordNotice(const NightNotice& sent, const v1::JobNotice& notice) {
+  Turn turn(this);
+  farm_.RecordNotice(sent, notice);
 }
 
 v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request) {

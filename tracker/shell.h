@@ -69,6 +69,16 @@ class Shell {
                 Done<v1::WatchJobResponse> done);
   // Returns whether the job was cancelled: false where it is unknown or had ended.
   bool CancelJob(const std::string& job_id, Done<v1::Job> done);
+  // Fleet watches (Farm). submitter: only their watch may be changed; nullopt: every watch.
+  void AddWatch(const v1::FleetWatchSpec& spec, Done<v1::FleetWatch> done);
+  void RunWatch(const std::string& name, const std::optional<std::string>& submitter, Done<v1::FleetWatch> done);
+  void RemoveWatch(const std::string& name, const std::optional<std::string>& submitter,
+                   Done<v1::RemoveFleetWatchResponse> done);
+  void GetWatch(const std::string& name, Done<v1::FleetWatch> done);
+  void ListWatches(Done<v1::ListFleetWatchesResponse> done);
+  // Notices about nights that are stored.
+  std::vector<NightNotice> NightsToNotify();
+  void RecordNotice(const NightNotice& sent, const v1::JobNotice& notice);
   void Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done);
   void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
   // Ended jobs whose end is stored and whose notice (JobSpec.notify_url) is still to be sent, as JobQueue::SummaryOf.
@@ -128,6 +138,7 @@ class Shell {
   Farm farm_;
   std::set<std::string> specs_kept_;                        // jobs whose specification was handed over to be stored
   std::set<std::string> unstored_ends_;                     // ended jobs whose end may not be stored yet
+  std::set<storage::WatchKey> unstored_nights_;             // watches and devices whose nights may not be stored yet
   std::multiset<std::string> storing_;                      // agents whose results are being stored
   std::map<std::string, HeldAgent> agents_;                 // held calls of agents, by agent id
   std::multimap<absl::Time, std::string> agent_deadlines_;  // deadlines of calls in agents_, also of answered ones

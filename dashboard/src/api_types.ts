@@ -141,7 +141,21 @@ export interface Run {
   clock_after_mhz: number | null;
   power_watts: number | null;
   power_source: string;
+  throttled: boolean;
+  environment: Environment | null;
   roofline: { peak_gflops: number; levels: { bytes: number | null; gbytes_per_second: number }[] } | null;
+}
+
+/** What a device ran with, besides its hardware. A text is empty where the device has no such thing or does not tell. */
+export interface Environment {
+  kernel: string;
+  governor: string;
+  boost: string;
+  smt: string;
+  huge_pages: string;
+  driver: string;
+  agent: string;
+  device: string;
 }
 
 export interface PackageReport {
@@ -310,6 +324,83 @@ export interface StoredChunk {
 export interface StoredFile {
   digest: string;
   bytes: number;
+}
+
+/** GET /api/v1/watches */
+export interface Watches {
+  watches: Watch[];
+}
+
+/** GET /api/v1/watches/* */
+export interface Watch {
+  name: string;
+  package: FileName;
+  at: string;
+  next: string;
+  created: string;
+  submitted_by: string;
+  slower_than: number;
+  seconds: number;
+  threads: number;
+  shapes: string[];
+  notify_url: string;
+  devices: WatchedDevice[];
+}
+
+export type Verdict = 'ok' | 'slower' | 'drift' | 'changed' | 'faster' | 'did_not_run';
+
+export interface WatchedDevice {
+  device: string;
+  verdict: Verdict | null; // of the newest night
+  cause: string;
+  median_ms: number | null; // of the newest night that was measured, as the three below
+  reference_ms: number | null;
+  change: number | null;
+  measured: string | null;
+  job: string;
+  waiting_for: string;
+  notice: { due: boolean; attempts: number; problem: string; told: Verdict | null } | null;
+  nights: Night[];
+}
+
+export interface Night {
+  due: string;
+  ended: string;
+  job: string;
+  verdict: Verdict;
+  cause: string;
+  problem: string;
+  median_ms: number | null;
+  spread: number | null;
+  reference_ms: number | null;
+  change: number | null;
+  target: string;
+  temperature_c: number | null;
+  clock_mhz: number | null;
+  throttled: boolean;
+  environment: Environment | null;
+}
+
+/** Body of POST /api/v1/watches: a FleetWatchSpec of proto/hone/v1/fleet_watch.proto as JSON. */
+export interface WatchBody {
+  name: string;
+  run: {
+    packages: { digest: string; bytes: number; name?: string }[];
+    inputs?: { digest: string; bytes: number; name?: string };
+    shapes?: string[];
+    threads?: number;
+    seconds?: number;
+    allow_onnx_runtime?: boolean;
+  };
+  devices: string[];
+  at?: string;
+  slower_than?: number;
+  notify_url?: string;
+}
+
+/** DELETE /api/v1/watches/{watch} */
+export interface RemovedWatch {
+  name: string;
 }
 
 /** GET /api/v1/devices */

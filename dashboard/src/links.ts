@@ -9,6 +9,7 @@ export const addressOf = {
     withParameters(`/workloads/${encodeURIComponent(digest)}`, parameters),
   candidate: (row: number) => `/candidates/${row}`,
   compare: (a: number | string, b: number | string) => withParameters('/compare', { a, b }),
+  watch: (name: string) => `/watches/${encodeURIComponent(name)}`,
   device: (name: string) => withParameters('/device', { name }),
   records: (parameters: Record<string, string | undefined>) => withParameters('/records', parameters),
 };

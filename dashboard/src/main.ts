@@ -30,6 +30,7 @@ const views: [path: string, name: string][] = [
   ['/', 'Overview'],
   ['/models', 'Models'],
   ['/jobs', 'Jobs'],
+  ['/watches', 'Watches'],
   ['/devices', 'Devices'],
   ['/records', 'Records'],
 ];

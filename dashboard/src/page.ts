@@ -38,7 +38,7 @@ export interface Page {
   change?(change: Change): void;
 }
 
-const roles = { cancel: ['client', 'admin'], drain: ['admin'] } as const;
+const roles = { cancel: ['client', 'admin'], drain: ['admin'], watch: ['client', 'admin'] } as const;
 
 export function may(farm: Farm, act: keyof typeof roles): boolean {
   return (roles[act] as readonly string[]).includes(farm.session.role);

@@ -12,6 +12,8 @@ import { modelPage } from './pages/model';
 import { modelsPage } from './pages/models';
 import { overviewPage } from './pages/overview';
 import { recordsPage } from './pages/records';
+import { watchPage } from './pages/watch';
+import { watchesPage } from './pages/watches';
 import { workloadPage } from './pages/workload';
 import { link } from './widgets';
 
@@ -27,6 +29,8 @@ const pages: Record<string, (window: Window) => Page> = {
   devices: devicesPage,
   device: devicePage,
   records: recordsPage,
+  watches: watchesPage,
+  'watches/*': watchPage,
 };
 
 export function pageOf(window: Window): Page {

@@ -90,6 +90,12 @@ export function submitCommand(tracker: string, device: string): string {
   return commandOf(['hone', 'submit', 'MODEL.onnx', '--time', '10m', place, withTracker(tracker)]);
 }
 
+/** Has a package measured every night. `device`: one that the farm has; '' if it has none. */
+export function watchCommand(tracker: string, device: string): string {
+  const place = ['--device', device || 'DEVICE'];
+  return commandOf(['hone', 'watch-fleet', 'add', 'nightly', 'MODEL.hone', place, withTracker(tracker)]);
+}
+
 /** Commands that bring a machine into the farm, in order. */
 export function agentCommands(tracker: string, isAdmin: boolean): { what: string; text: string }[] {
   if (tracker.startsWith('unix:'))

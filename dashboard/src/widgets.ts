@@ -28,6 +28,11 @@ const tones: Record<string, Tone> = {
   offline: 'quiet',
   queued: 'quiet',
   slower: 'bad',
+  drift: 'bad',
+  'changed environment': 'warn',
+  'did not run': 'warn',
+  ok: 'good',
+  faster: 'good',
   cancelled: 'quiet',
 };
 

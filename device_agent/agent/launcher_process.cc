@@ -312,6 +312,8 @@ Launcher::RunResult Launcher::RunWithFiles(const v1::Batch& batch, const std::ve
     if (run->result.has_run()) {
       const double watts = watts_count_ > 0 ? watts_sum_ / watts_count_ : 0;
       AddSensors(readings_, watts, batch.run(), *run->result.mutable_run());
+      run->result.mutable_run()->set_throttled(sensors_.slowed_down);
+      if (options_.environment) *run->result.mutable_run()->mutable_environment() = options_.environment();
       const Roofline roofline = options_.roofline ? options_.roofline() : Roofline();
       if (!roofline.levels.empty()) *run->result.mutable_run()->mutable_roofline() = ToProto(roofline);
     }

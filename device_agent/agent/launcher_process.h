@@ -50,7 +50,8 @@ class Launcher {
     bool reads_sensors_in_visits = false;    // also read them during visits, in a separate thread
     std::function<double()>
         peak_gflops;  // measured peak of the device; empty or 0: not known, so no time is refused as too short
-    std::function<Roofline()> roofline;  // of the device, measured; without levels, or empty: not known
+    std::function<Roofline()> roofline;               // of the device, measured; without levels, or empty: not known
+    std::function<v1::RunEnvironment()> environment;  // what a run is made with; empty: not reported
     // Where a control group for the launcher and its descendants is created. Must outlive the Launcher. Null: no
     // control group is wanted; an error says why none can be created.
     const absl::StatusOr<ControlGroups>* groups = nullptr;

@@ -24,8 +24,20 @@ v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint) {
   message.set_boost(fingerprint.boost);
   message.set_smt(fingerprint.smt);
   message.set_huge_pages(fingerprint.huge_pages);
+  message.set_driver(fingerprint.driver);
   message.set_text(fingerprint.text);
   message.set_digest(fingerprint.digest);
+  return message;
+}
+
+v1::RunEnvironment ToRunEnvironment(const DeviceFingerprint& fingerprint) {
+  v1::RunEnvironment message;
+  message.set_kernel(fingerprint.kernel);
+  message.set_governor(fingerprint.governor);
+  message.set_boost(fingerprint.boost);
+  message.set_smt(fingerprint.smt);
+  message.set_huge_pages(fingerprint.huge_pages);
+  message.set_driver(fingerprint.driver);
   return message;
 }
 

@@ -15,6 +15,8 @@
 namespace hone::agent {
 
 v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint);
+// The part of the fingerprint that runs report.
+v1::RunEnvironment ToRunEnvironment(const DeviceFingerprint& fingerprint);
 v1::DeviceRoofline ToProto(const Roofline& roofline);
 v1::SelfTest ToProto(const SelfTestResult& test);
 v1::SandboxLayer ToProto(const SandboxLayer& layer);

@@ -28,7 +28,7 @@ struct DeviceFingerprint {
   int physical_cores = 0, logical_cpus = 0;
   std::vector<CacheLevel> caches;
   int64_t memory_bytes = 0;
-  std::string kernel, governor, boost, smt, huge_pages;
+  std::string kernel, governor, boost, smt, huge_pages, driver;
   std::string core_group;    // "1/2": the fastest of two groups of cores; empty if all cores are alike
   std::string text, digest;  // one line for the hardware, and its SHA-256
   std::string place;         // distinguishes the devices of one kind in this machine; not sent

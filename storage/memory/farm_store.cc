@@ -40,8 +40,7 @@ absl::Status MemoryFarmStore::Save(const StateChanges& changes) {
       std::erase_if(jobs_, [&](const JobRow& row) { return row.id == id; });
     }
   }
-  const auto save = [](const std::map<std::string, std::optional<std::string>>& from,
-                       std::map<std::string, std::string>& to) {
+  const auto save = [](const auto& from, auto& to) {
     for (const auto& [key, value] : from) {
       if (value.has_value()) {
         to[key] = *value;
@@ -52,6 +51,7 @@ absl::Status MemoryFarmStore::Save(const StateChanges& changes) {
   };
   save(changes.drained, drained_);
   save(changes.health, health_);
+  save(changes.watches, watches_);
   return absl::OkStatus();
 }
 

@@ -24,6 +24,7 @@ class MemoryFarmStore final : public FarmStore {
   absl::Status SetAside(std::span<const DamagedJob> damaged, absl::Time now) override;
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const override;
   absl::StatusOr<std::map<std::string, std::string>> Health() const override { return health_; }
+  absl::StatusOr<std::map<WatchKey, std::string>> Watches() const override { return watches_; }
   absl::Status Save(const StateChanges& changes) override;
 
  private:
@@ -34,6 +35,7 @@ class MemoryFarmStore final : public FarmStore {
   absl::Time latest_start_ = absl::UnixEpoch();
   std::vector<JobRow> jobs_;  // the oldest first
   std::map<std::string, std::string> drained_, health_;
+  std::map<WatchKey, std::string> watches_;
 };
 
 }  // namespace hone::storage

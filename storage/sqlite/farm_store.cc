@@ -39,6 +39,11 @@ INSERT INTO receipt_key VALUES(lower(hex(randomblob(32))));
 // start.
 constexpr char kStateVersion3[] = "ALTER TABLE starts ADD COLUMN at_ms INTEGER NOT NULL DEFAULT 0";
 
+// Version 4 has the fleet watches. The row with the device '' is the watch itself.
+constexpr char kStateVersion4[] =
+    "CREATE TABLE watches(name TEXT NOT NULL, device TEXT NOT NULL, watch BLOB NOT NULL, PRIMARY KEY(name, device)) "
+    "STRICT";
+
 // The bytes of hexadecimal digits; empty if `hex` is not such a text.
 std::string FromHex(const std::string& hex) {
   const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
@@ -95,6 +100,10 @@ absl::StatusOr<int64_t> UpgradeState(const Connection& connection, int64_t versi
     HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion3));
     return 3;
   }
+  if (version == 3) {
+    HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion4));
+    return 4;
+  }
   HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion2));
   {
     HONE_ASSIGN_OR_RETURN(JobWriter writer, JobWriter::Prepare(connection));
@@ -122,7 +131,7 @@ constinit const DatabaseKind kFarmStateFile = {
     .advice_if_locked = "two trackers cannot share a state file: stop the other, or name another file with --state",
     .advice_if_newer = "restore the backup from before the update",
     .application_id = 0x484F4E46,  // "HONF"
-    .version = 3,
+    .version = 4,
     .unmarked_table = "starts",
     .upgrade = UpgradeState,
     .secret = true,
@@ -202,6 +211,16 @@ absl::StatusOr<std::map<std::string, std::string>> SqliteFarmStore::Health() con
   }
 }
 
+absl::StatusOr<std::map<WatchKey, std::string>> SqliteFarmStore::Watches() const {
+  std::map<WatchKey, std::string> watches;
+  HONE_ASSIGN_OR_RETURN(Statement select, connection_.Prepare("SELECT name, device, watch FROM watches"));
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const bool row, select.Step());
+    if (!row) return watches;
+    watches[{select.Text(0), select.Text(1)}] = select.Bytes(2);
+  }
+}
+
 absl::Status SqliteFarmStore::SaveDrained(const StateChanges& changes) const {
   HONE_ASSIGN_OR_RETURN(Statement insert,
                         connection_.Prepare("INSERT OR REPLACE INTO drained(agent_id, reason) VALUES(?, ?)"));
@@ -230,6 +249,21 @@ absl::Status SqliteFarmStore::SaveHealth(const StateChanges& changes) const {
   return absl::OkStatus();
 }
 
+absl::Status SqliteFarmStore::SaveWatches(const StateChanges& changes) const {
+  HONE_ASSIGN_OR_RETURN(Statement insert,
+                        connection_.Prepare("INSERT OR REPLACE INTO watches(name, device, watch) VALUES(?, ?, ?)"));
+  HONE_ASSIGN_OR_RETURN(Statement remove, connection_.Prepare("DELETE FROM watches WHERE name = ? AND device = ?"));
+  for (const auto& [key, watch] : changes.watches) {
+    Statement& statement = watch.has_value() ? insert : remove;
+    statement.Bind(1, key.first);
+    statement.Bind(2, key.second);
+    if (watch.has_value()) statement.BindBytes(3, *watch);
+    HONE_RETURN_IF_ERROR(statement.Run());
+    statement.Reset();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SqliteFarmStore::Save(const StateChanges& changes) {
   if (changes.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
@@ -246,6 +280,7 @@ absl::Status SqliteFarmStore::Save(const StateChanges& changes) {
   }
   HONE_RETURN_IF_ERROR(SaveDrained(changes));
   HONE_RETURN_IF_ERROR(SaveHealth(changes));
+  HONE_RETURN_IF_ERROR(SaveWatches(changes));
   return transaction.Commit();
 }
 

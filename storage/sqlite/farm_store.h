@@ -28,12 +28,14 @@ class SqliteFarmStore final : public FarmStore {
   absl::Status SetAside(std::span<const DamagedJob> damaged, absl::Time now) override;
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const override;
   absl::StatusOr<std::map<std::string, std::string>> Health() const override;
+  absl::StatusOr<std::map<WatchKey, std::string>> Watches() const override;
   absl::Status Save(const StateChanges& changes) override;
 
  private:
   explicit SqliteFarmStore(Writer file) : file_(std::move(file)) {}
   absl::Status SaveDrained(const StateChanges& changes) const;
   absl::Status SaveHealth(const StateChanges& changes) const;
+  absl::Status SaveWatches(const StateChanges& changes) const;
 
   const Writer file_;
   const Connection& connection_ = file_.connection;

@@ -293,6 +293,8 @@ const pages = [
   ['workload-by-time', `${workloadPath}&x=time`, workload.operator],
   ['candidate', `/candidates/${best[0].row}`, `Candidate ${best[0].row}`],
   ['compare', comparePath, 'Candidates'],
+  ['watches', '/watches', 'Watches'],
+  ['watch', '/watches/nightly', 'nightly'],
   ['devices', '/devices', 'Devices'],
   ['device', '/device?name=board.one/cpu', 'board.one/cpu'],
   ['records', '/records', 'Records'],

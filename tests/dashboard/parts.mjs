@@ -29,6 +29,7 @@ const bundled = await build({
       export { withParameters } from './src/parameters';
       export * as runs from './src/runs';
       export * as shell from './src/shell_commands';
+      export * as nights from './src/nights';
       export { shortDevices, shortTargets } from './src/short_names';
     `,
     resolveDir: dashboard,
@@ -43,6 +44,27 @@ const parts = await import(
   `data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString('base64')}`
 );
 const { format } = parts;
+
+test('a line of blocks shows nights, and those that did not run', () => {
+  const line = (...times) => parts.nights.sparkline(times.map((median_ms) => ({ median_ms })));
+  assert.equal(line(10, 20, null, 15), '▁█·▅');
+  assert.equal(line(10, 10.01, 10), '▁▁▁', 'noise is no change');
+  assert.equal(line(null, null), '··');
+});
+
+test('what is slower comes first', () => {
+  const order = ['ok', null, 'slower', 'changed', 'drift', 'did_not_run', 'faster'];
+  const sorted = [...order].sort((a, b) => parts.nights.urgencyOf(a) - parts.nights.urgencyOf(b));
+  assert.deepEqual(sorted, ['slower', 'drift', 'changed', 'did_not_run', 'faster', 'ok', null]);
+  assert.equal(parts.nights.verdictText('did_not_run'), 'did not run');
+});
+
+test('the command that adds a watch names the device', () => {
+  assert.equal(
+    parts.shell.watchCommand('unix:/x', 'board/cpu'),
+    'hone watch-fleet add nightly MODEL.hone --device board/cpu --tracker unix:/x',
+  );
+});
 
 test('labels are as they were given', () => {
   assert.equal(format.pairs({ rpi4: '', room: 'lab' }), 'rpi4 room=lab');

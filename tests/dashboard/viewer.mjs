@@ -17,11 +17,11 @@ await page.keyboard.press('Enter');
 await page.waitForSelector('main h1');
 await eventually(async () => (await textOf(page, '.who')).includes('(viewer)'), 'the page says who looks');
 await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the page is live');
-for (const path of ['/', '/jobs', '/devices', '/records']) {
+for (const path of ['/', '/jobs', '/watches', '/devices', '/records']) {
   await visit(page, path);
   await inspect(page, `${path} of a viewer`);
   const acts = await page.$$eval('main button', (buttons) =>
-    buttons.map((button) => button.textContent).filter((text) => /Drain|Release|Cancel/.test(text)),
+    buttons.map((button) => button.textContent).filter((text) => /Drain|Release|Cancel|Measure|Remove/.test(text)),
   );
   check(acts.length === 0, `${path} offers a viewer ${acts}`);
 }

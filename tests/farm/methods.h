@@ -14,6 +14,7 @@
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/agent.pb.h"
 #include "hone/v1/file.pb.h"
+#include "hone/v1/fleet_watch.pb.h"
 #include "hone/v1/identity.pb.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/record.pb.h"
@@ -28,7 +29,7 @@ inline std::set<std::string> AllMethods() {
   for (const auto* linked :
        {v1::ListDevicesRequest::descriptor(), v1::SubmitJobRequest::descriptor(), v1::RecordKey::descriptor(),
         v1::LeaseJobRequest::descriptor(), v1::SynchronizeRequest::descriptor(), v1::JoinRequest::descriptor(),
-        v1::OfferFileRequest::descriptor()}) {
+        v1::OfferFileRequest::descriptor(), v1::FleetWatch::descriptor()}) {
     HONE_CHECK(linked != nullptr);
   }
   std::set<std::string> methods;

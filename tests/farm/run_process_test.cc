@@ -218,6 +218,51 @@ TEST_F(RunProcessTest, AGateOfAPackageAgainstItselfPasses) {
   EXPECT_THAT(gate.output, HasSubstr("passed on board/cpu: net.hone is"));
 }
 
+TEST_F(RunProcessTest, AWatchIsMeasuredAndSurvivesItsTracker) {
+  std::unique_ptr<Process> agent = StartBoard();
+  EXPECT_THAT(Hone("watch-fleet").output, HasSubstr("watches no package yet; add one: hone watch-fleet add"));
+  const CommandResult added = Hone(
+      fmt::format("watch-fleet add nightly {} --device board --seconds 0.2 --slower-than 900%", package_.string()));
+  ASSERT_EQ(added.exit_code, 0) << added.output;
+  EXPECT_THAT(added.output, HasSubstr("not measured yet"));
+  tracker_->Signal(SIGKILL);
+  tracker_->Wait();
+  agent->Signal(SIGKILL);
+  agent->Wait();
+  StartTracker();
+  Connect();
+  agent = StartAgent("board");
+  ASSERT_EQ(Hone("watch-fleet run nightly").exit_code, 0);
+  nlohmann::json row;
+  const auto is_measured = [&](size_t nights) {
+    const CommandResult shown = Hone("watch-fleet show nightly --json");
+    row = nlohmann::json::parse(shown.output.substr(shown.output.find('{'))).at("devices").at(0);
+    return row.at("nights").size() == nights;
+  };
+  ASSERT_TRUE(Eventually([&] { return is_measured(1); })) << agent->Log() << tracker_->Log();
+  EXPECT_EQ(row.at("device"), "board/cpu");
+  EXPECT_EQ(row.at("verdict"), "ok");
+  EXPECT_GT(row.at("median_ms").get<double>(), 0);
+  EXPECT_NE(row.at("nights")[0].at("environment").at("kernel"), "");
+  EXPECT_NE(row.at("nights")[0].at("environment").at("agent"), "");
+  tracker_->Signal(SIGKILL);
+  tracker_->Wait();
+  StartTracker();
+  Connect();
+  ASSERT_TRUE(is_measured(1)) << "the night survives";
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
+  ASSERT_EQ(Hone("watch-fleet run nightly").exit_code, 0);
+  ASSERT_TRUE(Eventually([&] { return is_measured(2); })) << agent->Log() << tracker_->Log();
+  EXPECT_FALSE(row.at("change").is_null());
+  const CommandResult table = Hone("watch-fleet");
+  EXPECT_THAT(table.output, HasSubstr("nightly"));
+  EXPECT_THAT(table.output, HasSubstr("board/cpu"));
+  EXPECT_EQ(Hone("watch-fleet remove nightly").exit_code, 0);
+  const CommandResult gone = Hone("watch-fleet show nightly");
+  EXPECT_EQ(gone.exit_code, 1);
+  EXPECT_THAT(gone.output, HasSubstr("there is no watch 'nightly'"));
+}
+
 TEST_F(RunProcessTest, ARunSurvivesItsAgentAndItsTracker) {
   std::unique_ptr<Process> agent = StartBoard();
   Process command({HONE_BINARY, "bench", package_, "--device", "board", "--seconds", "5", "--tracker", address_},

@@ -234,10 +234,21 @@ TEST_F(PackageRunTest, ADeviceRunsNoProgramsForOthers) {
 TEST_F(PackageRunTest, SensorsAreReadBeforeAndAfter) {
   Write("tiny.hone");
   double reading = 40;
-  Launcher launcher({.device = "cpu", .folder = folder_.path(), .program = HONE_AGENT_BINARY, .sensors = [&] {
-                       reading += 1;
-                       return Sensors{.temperature_c = reading, .clock_mhz = 1000 + reading};
-                     }});
+  Launcher launcher({.device = "cpu",
+                     .folder = folder_.path(),
+                     .program = HONE_AGENT_BINARY,
+                     .sensors =
+                         [&] {
+                           reading += 1;
+                           return Sensors{
+                               .temperature_c = reading, .clock_mhz = 1000 + reading, .slowed_down = reading > 41};
+                         },
+                     .environment =
+                         [] {
+                           v1::RunEnvironment environment;
+                           environment.set_governor("ondemand");
+                           return environment;
+                         }});
   const v1::Batch batch = Batch({"tiny.hone"});
   const std::vector<MemoryFile> files = Open(batch);
   const v1::RunReport report = launcher.RunWithFiles(batch, {files[0].descriptor()}, {}).result.run();
@@ -245,7 +256,10 @@ TEST_F(PackageRunTest, SensorsAreReadBeforeAndAfter) {
   EXPECT_EQ(report.temperature_after_c(), 42);
   EXPECT_EQ(report.clock_before_mhz(), 1041);
   EXPECT_EQ(report.clock_after_mhz(), 1042);
+  EXPECT_TRUE(report.throttled()) << "after the run";
+  EXPECT_EQ(report.environment().governor(), "ondemand");
   EXPECT_FALSE(Run(batch).result.run().has_temperature_before_c()) << "there are none";
+  EXPECT_FALSE(Run(batch).result.run().throttled());
 }
 
 TEST_F(PackageRunTest, TooLittleMemoryIsNotThePackagesFault) {

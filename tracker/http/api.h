@@ -76,6 +76,13 @@ absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& c
 absl::StatusOr<HttpResponse> ListTuners(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call);
 
+// Fleet watches.
+absl::StatusOr<HttpResponse> ListWatches(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowWatch(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> AddWatch(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> RunWatch(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> RemoveWatch(const ApiContext& context, const ApiCall& call);
+
 // Records. ShowDrift: a sample of timed records with what tells the device's speed (DriftToJson), for a plot over time.
 absl::StatusOr<HttpResponse> SearchRecords(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListBestRecords(const ApiContext& context, const ApiCall& call);

@@ -142,8 +142,6 @@ std::optional<double> NumberIn(std::string_view words, std::string_view name) {
 
 }  // namespace
 
-Json TimeToJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
-
 const std::string& TitleOf(const v1::WorkloadSpec& workload) {
   return workload.title().empty() ? workload.op() : workload.title();
 }

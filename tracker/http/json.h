@@ -12,13 +12,12 @@
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/job.pb.h"
 #include "records/source.h"
+#include "tracker/job_json.h"
 #include "tracker/queue/latency_history.h"
 
 namespace hone::tracker {
 
 using Json = nlohmann::ordered_json;
-
-Json TimeToJson(absl::Time time);  // "2026-11-23T07:00:00.000Z"
 
 // What people call a workload: "conv2d 32x32x16", or only its operator.
 const std::string& TitleOf(const v1::WorkloadSpec& workload);

@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -17,6 +16,7 @@
 #include "tracker/http/names.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/notice_url.h"
+#include "tracker/watch_json.h"
 
 namespace hone::tracker {
 namespace {
@@ -61,6 +61,12 @@ std::string NoticeBody(const v1::Job& job) {
   return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+std::string NoticeBody(const NightNotice& notice) {
+  nlohmann::ordered_json body = {{"watch", notice.watch}, {"device", notice.device}};
+  body.update(FleetNightToJson(notice.night));
+  return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 std::unique_ptr<Notifier> Notifier::Start(Shell* shell, std::vector<std::string> allowed, Post post) {
   auto notifier = std::make_unique<Notifier>(shell, std::move(allowed), std::move(post));
   notifier->thread_ = std::jthread([n = notifier.get()](const std::stop_token& stop) { n->Loop(stop); });
@@ -79,32 +85,43 @@ void Notifier::Loop(const std::stop_token& stop) {
 
 void Notifier::SendDueNotices(absl::Time now, const std::stop_token& stop) {
   std::erase_if(not_before_, [now](const auto& wait) { return wait.second <= now; });
-  std::set<std::string> failed;  // receivers that failed in this round; their other notices wait for the next one
+  failed_.clear();
   for (const v1::Job& job : shell_->JobsToNotify()) {
-    const std::string receiver = ReceiverOf(job.spec().notify_url());
-    if (not_before_.contains(job.id()) || failed.contains(receiver)) continue;
-    v1::JobNotice notice = job.notice();
-    const absl::Status allowed = CheckNoticeUrl(job.spec().notify_url(), allowed_);
-    if (!allowed.ok()) {
-      notice.set_problem(std::string(allowed.message()));
-      notice.set_closed(true);
-      spdlog::warn("job {}: the notice of its end was not sent: {}", job.id(), notice.problem());
-      shell_->RecordNotice(job.id(), notice);
-      continue;
-    }
-    notice.set_attempts(notice.attempts() + 1);
-    const absl::Status told = post_(job.spec().notify_url(), NoticeBody(job), stop);
-    if (!told.ok() && stop.stop_requested()) return;  // the stop ended the attempt; the next start repeats it
-    notice.set_problem(std::string(told.message()));
-    notice.set_closed(told.ok() || now - FromProto(job.ended()) > kGiveUpAfter);
-    if (!told.ok()) {
-      spdlog::warn("job {}: the notice of its end failed, attempt {}{}: {}", job.id(), notice.attempts(),
-                   notice.closed() ? ", the last" : "", notice.problem());
-      not_before_[job.id()] = now + WaitAfterAttempt(notice.attempts());
-      failed.insert(receiver);
-    }
-    shell_->RecordNotice(job.id(), notice);
+    const Attempt attempt{fmt::format("job {}", job.id()), job.spec().notify_url(), FromProto(job.ended())};
+    const std::optional<v1::JobNotice> notice = Send(attempt, [&] { return NoticeBody(job); }, job.notice(), now, stop);
+    if (notice.has_value()) shell_->RecordNotice(job.id(), *notice);
   }
+  for (const NightNotice& night : shell_->NightsToNotify()) {
+    const Attempt attempt{fmt::format("watch {} on {}, job {}", night.watch, night.device, night.night.job_id()),
+                          night.url, FromProto(night.night.ended())};
+    const std::optional<v1::JobNotice> notice =
+        Send(attempt, [&] { return NoticeBody(night); }, night.notice, now, stop);
+    if (notice.has_value()) shell_->RecordNotice(night, *notice);
+  }
+}
+
+std::optional<v1::JobNotice> Notifier::Send(const Attempt& attempt, const std::function<std::string()>& body,
+                                            v1::JobNotice notice, absl::Time now, const std::stop_token& stop) {
+  const std::string receiver = ReceiverOf(attempt.url);
+  if (stop.stop_requested() || not_before_.contains(attempt.subject) || failed_.contains(receiver)) return std::nullopt;
+  const absl::Status allowed = CheckNoticeUrl(attempt.url, allowed_);
+  if (!allowed.ok()) {
+    notice.set_problem(std::string(allowed.message()));
+    notice.set_closed(true);
+    spdlog::warn("{}: the notice was not sent: {}", attempt.subject, notice.problem());
+    return notice;
+  }
+  notice.set_attempts(notice.attempts() + 1);
+  const absl::Status told = post_(attempt.url, body(), stop);
+  if (!told.ok() && stop.stop_requested()) return std::nullopt;  // the next start repeats the attempt
+  notice.set_problem(std::string(told.message()));
+  notice.set_closed(told.ok() || now - attempt.ended > kGiveUpAfter);
+  if (told.ok()) return notice;
+  spdlog::warn("{}: the notice failed, attempt {}{}: {}", attempt.subject, notice.attempts(),
+               notice.closed() ? ", the last" : "", notice.problem());
+  not_before_[attempt.subject] = now + WaitAfterAttempt(notice.attempts());
+  failed_.insert(receiver);
+  return notice;
 }
 
 }  // namespace hone::tracker

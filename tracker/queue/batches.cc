@@ -350,6 +350,7 @@ std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_referen
   entry.pieces.erase(lease.piece);
   *entry.result.mutable_device() = result.device();
   entry.result.set_device_name(result.device_name());
+  entry.result.set_agent_version(result.agent_version());
   entry.result.set_visit_seconds(entry.result.visit_seconds() + result.visit_seconds());
   if (result.has_run()) *entry.result.mutable_run() = result.run();
   const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();

@@ -111,16 +111,19 @@ absl::Status CheckWorkload(const v1::JobSpec& spec, const v1::Batch& batch) {
 
 Farm::Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id, std::string receipt_key)
     : options_(options),
+      draw_id_(draw_id),
       receipt_key_(std::move(receipt_key)),
       jobs_(options.jobs, incarnation, draw_id),
       devices_(options.devices, incarnation),
-      batches_(options.batches, draw_id) {
+      batches_(options.batches, draw_id),
+      watches_(options.watches, options.jobs.notify_allowed) {
   HONE_CHECK(incarnation >= 1);
 }
 
 void Farm::Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained,
-                   std::map<std::string, v1::HealthRecord> health) {
+                   std::map<std::string, v1::HealthRecord> health, std::vector<v1::FleetWatch> watches) {
   for (v1::Job& job : jobs) jobs_.Restore(std::move(job));
+  watches_.Restore(std::move(watches));
   for (auto& [name, record] : health) devices_.RestoreHealth(name, std::move(record));
   for (const auto& [agent_id, reason] : drained) devices_.Drain(agent_id, reason);
   CheckQueued(absl::InfinitePast());  // no agent has registered yet
@@ -137,6 +140,7 @@ absl::Time Farm::AdvanceClock(absl::Time now) {
     batches_.ExcludeStall(gap);
     time_stalled_ += gap;
     for (auto& [job_id, since] : absent_since_) since += gap;
+    for (auto& [job_id, since] : watched_since_) since += gap;
   }
   last_now_ = std::max(last_now_, now);
   batches_.AdvanceTo(last_now_);
@@ -732,6 +736,7 @@ void Farm::Tick(absl::Time now) {
   for (const std::string& lease_id : batches_.Expire(now, Served(now)))
     LoseLease(lease_id, "the visit took longer than its limit", now);
   EndRuns(now);
+  RunWatches(now);
   if (storage_failure_.empty()) jobs_.Preempt(now, JobsUnservedForLong(now), UseByUser());  // it changes stored jobs
   CheckQueued(now);
   DropReleasedJobs();

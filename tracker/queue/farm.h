@@ -32,6 +32,7 @@
 #include "tracker/queue/batches.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/draw_id.h"
+#include "tracker/queue/fleet_watches.h"
 #include "tracker/queue/histogram.h"
 #include "tracker/queue/jobs.h"
 #include "tracker/queue/limits.h"
@@ -50,7 +51,7 @@ class Farm {
   // Restores the stored state. Must come before any other call. drained: agent ids with their reasons. health: by
   // "agent/device".
   void Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained,
-               std::map<std::string, v1::HealthRecord> health = {});
+               std::map<std::string, v1::HealthRecord> health = {}, std::vector<v1::FleetWatch> watches = {});
 
   // --- agents -------------------------------------------------------------------------------------------------------
   // The results in the request that Synchronize would accept, also those of forgotten leases with a valid receipt.
@@ -102,6 +103,16 @@ class Farm {
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.RecordNotice(job_id, notice); }
+  // Fleet watches (watched_runs.cc). submitter: only their watch may be changed; nullopt: every watch.
+  absl::StatusOr<v1::FleetWatch> AddWatch(v1::FleetWatchSpec spec, absl::Time now);
+  absl::StatusOr<v1::FleetWatch> RunWatch(const std::string& name, const std::optional<std::string>& submitter,
+                                          absl::Time now);
+  absl::Status RemoveWatch(const std::string& name, const std::optional<std::string>& submitter, absl::Time now);
+  absl::StatusOr<v1::FleetWatch> GetWatch(const std::string& name, absl::Time now) const;
+  std::vector<v1::FleetWatch> ListWatches(absl::Time now) const;  // by name, with the newest nights
+  std::vector<NightNotice> NightNotices() const { return watches_.NoticesToSend(); }
+  void RecordNotice(const NightNotice& sent, const v1::JobNotice& notice) { watches_.RecordNotice(sent, notice); }
+  FleetWatches::Rows TakeChangedWatches() { return watches_.TakeChanged(); }
   // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobQueue::NoteKind).
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
   std::vector<v1::Tuner> ListTuners(absl::Time now);
@@ -194,6 +205,11 @@ class Farm {
   // The device ("agent/device") was lost with the run.
   void LoseRun(const std::string& job_id, const std::string& device, const std::string& why, absl::Time now);
 
+  // watched_runs.cc: the jobs that measure fleet watches.
+  void RunWatches(absl::Time now);
+  void StartNight(const std::string& name, const std::string& device, absl::Time due, absl::Time now);
+  void EndNights(absl::Time now);
+
   // waits.cc: what jobs wait for, and which jobs get or lose a tuner because of it.
   // A function that returns how many jobs get a tuner before the given one. JobsAhead sorts the jobs once; the function
   // may be called for many jobs.
@@ -202,6 +218,8 @@ class Farm {
   // Sets in a copy of the job what depends on other jobs and on devices.
   void SetPresent(const v1::Job& job, absl::Time now, const Place& place, v1::Job& shown) const;
   std::string WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const;
+  // The watch with what its open jobs wait for.
+  v1::FleetWatch Described(v1::FleetWatch watch, absl::Time now, const Place& place) const;
   std::string DescribeTurn(const v1::Job& job, absl::Time now) const;
   std::string DescribeAbsence(const v1::Requirements& requirements, absl::Time now) const;
   const v1::Requirements* UnmetRequirements(const v1::Job& job, absl::Time now) const;
@@ -216,6 +234,7 @@ class Farm {
   void AddNames(Recordable& recordable) const;
 
   const FarmOptions options_;
+  const DrawId draw_id_;
   const std::string receipt_key_;
   absl::Time last_now_ = absl::InfinitePast();
   absl::Duration time_stalled_;
@@ -225,7 +244,9 @@ class Farm {
   DeviceRegistry devices_;
   BatchQueue batches_;
   std::map<std::string, std::set<std::string>> model_packages_;  // digests, by the job with the model
-  std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
+  FleetWatches watches_;
+  std::map<std::string, absl::Time> watched_since_;  // open jobs of watches; since when they wait in this run
+  std::map<std::string, absl::Time> absent_since_;   // running jobs whose batches no device can take; since when
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
   Histogram lease_waits_ = QueueTimeBuckets();
   std::map<v1::FailureKind, int64_t> outcomes_;

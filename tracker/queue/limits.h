@@ -107,10 +107,25 @@ struct BatchOptions {
   int64_t open_bytes_per_tuner_max = kQuotas.open_batch_bytes_of_tuner;
 };
 
+// The limits of fleet watches (fleet_watches.h).
+struct WatchOptions {
+  int of_submitter_max = 50;
+  int total_max = 500;
+  // A night has a job for every device, and a submitter may have JobOptions::open_jobs_max jobs.
+  int devices_max = 16;             // of one watch
+  int device_rows_max = 64;         // of all watches of one submitter
+  int device_rows_total_max = 512;  // of all watches; each row has up to nights_max nights of half a kilobyte in memory
+  int nights_max = 400;             // kept of each device of a watch: more than a year
+  // How long a night's job waits for its device before the night counts as not measured. An agent that restarts or
+  // updates at night is back sooner; a later measurement would be during the day, beside other work.
+  absl::Duration wait_max = absl::Hours(6);
+};
+
 struct FarmOptions {
   JobOptions jobs;
   DeviceOptions devices;
   BatchOptions batches;
+  WatchOptions watches;
   absl::Duration heartbeat = absl::Seconds(4);     // next_sync of a busy agent
   absl::Duration idle_hold = absl::Seconds(20);    // longest time a call is held
   absl::Duration fence_margin = absl::Seconds(5);  // fence_after = lease_ttl - fence_margin

@@ -57,6 +57,22 @@ absl::Status CheckFile(const v1::FileName& file, std::string_view what) {
       fmt::format("the {} has {} bytes; the limit is {}", what, file.bytes(), kRunFileBytesMax));
 }
 
+// Completes what the agent reported about its environment by what the tracker knows of the device.
+void CompleteEnvironment(const v1::BatchResult& result, v1::RunReport& report) {
+  v1::RunEnvironment& environment = *report.mutable_environment();
+  const v1::DeviceFingerprint& device = result.device();
+  if (environment.kernel().empty()) {  // an agent that does not report it
+    environment.set_kernel(device.kernel());
+    environment.set_governor(device.governor());
+    environment.set_boost(device.boost());
+    environment.set_smt(device.smt());
+    environment.set_huge_pages(device.huge_pages());
+    environment.set_driver(device.driver());
+  }
+  environment.set_agent_version(result.agent_version());
+  environment.set_device(device.text());
+}
+
 // The medians that lists of jobs show: of the last package, and before it that of the first one if there are several.
 void SetLatencies(const v1::RunReport& report, v1::JobProgress& progress) {
   const auto median = [](const v1::PackageReport& package) {
@@ -203,6 +219,7 @@ void JobQueue::EndRun(const std::string& job_id, const v1::BatchResult& result, 
   progress.set_seconds(result.visit_seconds());
   if (result.has_run()) {
     *progress.mutable_run() = result.run();
+    CompleteEnvironment(result, *progress.mutable_run());
     SetLatencies(result.run(), progress);
   } else {
     const std::string failure = result.outcomes().empty() ? "" : result.outcomes(0).outcome().failure().text();
@@ -242,7 +259,9 @@ std::set<std::string> Farm::FilesInUse(const std::vector<std::string>& digests) 
   std::set<std::string> in_use;
   for (const std::string& digest : digests) {
     // A tuner may have a run in its job.
-    if (jobs_.files().IsUsed(digest) || batches_.files().IsUsed(digest)) in_use.insert(digest);
+    if (jobs_.files().IsUsed(digest) || batches_.files().IsUsed(digest) || watches_.files().IsUsed(digest)) {
+      in_use.insert(digest);
+    }
   }
   return in_use;
 }

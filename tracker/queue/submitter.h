@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a job and its files are (decision 0293). JobSpec.submitted_by is for display only: two identities may have one
-// name, with different roles.
+// Whose a job, a watch and their files are (decision 0293). submitted_by is for display only: two identities may have
+// one name, with different roles.
 #ifndef HONE_TRACKER_QUEUE_SUBMITTER_H_
 #define HONE_TRACKER_QUEUE_SUBMITTER_H_
 
 #include <string>
 
-#include "hone/v1/job.pb.h"
-
 namespace hone::tracker {
 
 // The URI of the submitter's identity; on a private socket, where there are no identities, the name of its user.
-inline const std::string& SubmitterOf(const v1::JobSpec& spec) {
+template <typename Spec>  // v1::JobSpec or v1::FleetWatchSpec
+const std::string& SubmitterOf(const Spec& spec) {
   return spec.submitter().empty() ? spec.submitted_by() : spec.submitter();
 }
 

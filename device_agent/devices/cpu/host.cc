@@ -100,24 +100,6 @@ void ReadCaches(const std::string& root, int cpu, DeviceFingerprint& fingerprint
   });
 }
 
-void ReadEnvironment(const std::string& root, int cpu, DeviceFingerprint& fingerprint) {
-  const std::string cpufreq = fmt::format("{}sys/devices/system/cpu/cpu{}/cpufreq/", root, cpu);
-  fingerprint.governor = FirstLine(cpufreq + "scaling_governor");
-  const std::string boost = FirstLine(root + "sys/devices/system/cpu/cpufreq/boost");
-  const std::string no_turbo = FirstLine(root + "sys/devices/system/cpu/intel_pstate/no_turbo");
-  if (!boost.empty()) fingerprint.boost = boost == "1" ? "on" : "off";
-  if (!no_turbo.empty()) fingerprint.boost = no_turbo == "0" ? "on" : "off";
-  const std::string smt = FirstLine(root + "sys/devices/system/cpu/smt/active");
-  if (!smt.empty()) fingerprint.smt = smt == "1" ? "on" : "off";
-  const std::string pages = FirstLine(root + "sys/kernel/mm/transparent_hugepage/enabled");
-  const size_t open = pages.find('['), close = pages.find(']');
-  if (open < close) fingerprint.huge_pages = pages.substr(open + 1, close - open - 1);
-  std::ifstream meminfo(root + "proc/meminfo");
-  std::string word;
-  int64_t kilobytes = 0;
-  if (meminfo >> word >> kilobytes && word == "MemTotal:") fingerprint.memory_bytes = kilobytes << 10;
-}
-
 std::string Word(std::string text) {
   std::string word;
   for (const char c : text) {
@@ -166,6 +148,29 @@ absl::StatusOr<ChosenCores> ChooseCores(const std::string& selector, const std::
   return ChosenCores{groups[number - 1], groups.size() == 1 ? "" : fmt::format("{}/{}", number, groups.size())};
 }
 
+void ReadEnvironment(const std::vector<int>& cpus, DeviceFingerprint& fingerprint, const std::string& root) {
+  utsname name{};
+  uname(&name);
+  fingerprint.kernel = name.release;
+  const std::vector<int> usable = cpus.empty() ? UsableCpus() : cpus;
+  const int cpu = usable.empty() ? 0 : usable.front();
+  const std::string cpufreq = fmt::format("{}sys/devices/system/cpu/cpu{}/cpufreq/", root, cpu);
+  fingerprint.governor = FirstLine(cpufreq + "scaling_governor");
+  const std::string boost = FirstLine(root + "sys/devices/system/cpu/cpufreq/boost");
+  const std::string no_turbo = FirstLine(root + "sys/devices/system/cpu/intel_pstate/no_turbo");
+  if (!boost.empty()) fingerprint.boost = boost == "1" ? "on" : "off";
+  if (!no_turbo.empty()) fingerprint.boost = no_turbo == "0" ? "on" : "off";
+  const std::string smt = FirstLine(root + "sys/devices/system/cpu/smt/active");
+  if (!smt.empty()) fingerprint.smt = smt == "1" ? "on" : "off";
+  const std::string pages = FirstLine(root + "sys/kernel/mm/transparent_hugepage/enabled");
+  const size_t open = pages.find('['), close = pages.find(']');
+  if (open < close) fingerprint.huge_pages = pages.substr(open + 1, close - open - 1);
+  std::ifstream meminfo(root + "proc/meminfo");
+  std::string word;
+  int64_t kilobytes = 0;
+  if (meminfo >> word >> kilobytes && word == "MemTotal:") fingerprint.memory_bytes = kilobytes << 10;
+}
+
 DeviceFingerprint DetectHost(const std::string& root) { return DetectHost(*ChooseCores("", root), root); }
 
 DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root) {
@@ -173,7 +178,6 @@ DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root)
   utsname name{};
   uname(&name);
   fingerprint.architecture = kIs32BitArm ? k32BitArm : name.machine;
-  fingerprint.kernel = name.release;
   const std::vector<int> cpus = chosen.cores.Cpus();
   ReadCpus(root, chosen.name.empty() ? std::vector<int>() : cpus, fingerprint);
   KeepToEmulated(fingerprint);
@@ -182,7 +186,7 @@ DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root)
   fingerprint.logical_cpus = static_cast<int>(cpus.size());
   fingerprint.physical_cores = static_cast<int>(chosen.cores.cores.size());
   ReadCaches(root, cpus.front(), fingerprint);
-  ReadEnvironment(root, cpus.front(), fingerprint);
+  ReadEnvironment(cpus, fingerprint, root);
   fingerprint.text = FingerprintText(fingerprint);
   fingerprint.digest = Sha256Hex(fingerprint.text);
   return fingerprint;

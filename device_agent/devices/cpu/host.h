@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/cpu_cores.h"
@@ -29,6 +30,10 @@ absl::StatusOr<ChosenCores> ChooseCores(const std::string& selector, const std::
 DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root = "/");
 // Describes the fastest group.
 DeviceFingerprint DetectHost(const std::string& root = "/");
+
+// Reads anew what may change while the agent runs, and leaves the hardware as it is: kernel, governor, boost, SMT, huge
+// pages and memory. cpus: of the device; empty: any.
+void ReadEnvironment(const std::vector<int>& cpus, DeviceFingerprint& fingerprint, const std::string& root = "/");
 
 // The hardware fields in one line of words; see types.proto.
 std::string FingerprintText(const DeviceFingerprint& fingerprint);

@@ -47,6 +47,7 @@ absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
   fingerprint.architecture = std::string(FindCodeKind(CodeKind::kPtx)->architecture);
   fingerprint.cpu_model = info.name;
   fingerprint.memory_bytes = info.global_bytes;
+  fingerprint.driver = info.driver_version;
   fingerprint.text =
       fmt::format("cuda {} {} driver={} units={} lanes={} shared={} l2={}", Word(info.name), info.architecture,
                   info.driver_version, info.compute_units, info.group_lanes_max, info.local_bytes, info.cache_bytes);

@@ -55,6 +55,7 @@ absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
   fingerprint.architecture = std::string(FindCodeKind(CodeKind::kOpenCl)->architecture);
   fingerprint.cpu_model = info.name;
   fingerprint.memory_bytes = info.global_bytes;
+  fingerprint.driver = info.driver_version;
   fingerprint.text =
       fmt::format("opencl {} {} {} units={} lanes={} local={}", Word(info.name), Word(info.platform_version),
                   Word(info.driver_version), info.compute_units, info.group_lanes_max, info.local_bytes);

@@ -34,6 +34,7 @@ TEST(DeviceConvert, EveryFieldOfAFingerprintIsWritten) {
                                          .boost = "off",
                                          .smt = "on",
                                          .huge_pages = "always",
+                                         .driver = "535.1",
                                          .text = "aarch64 Board",
                                          .digest = "abc"};
   const v1::DeviceFingerprint message = ToProto(fingerprint);
@@ -45,6 +46,11 @@ TEST(DeviceConvert, EveryFieldOfAFingerprintIsWritten) {
   EXPECT_EQ(message.physical_cores(), 4);
   EXPECT_EQ(message.logical_cpus(), 8);
   EXPECT_EQ(message.digest(), "abc");
+  const v1::RunEnvironment environment = ToRunEnvironment(fingerprint);
+  EXPECT_THAT(Unset(environment), testing::ElementsAre("agent_version", "device")) << "the tracker sets these";
+  EXPECT_EQ(environment.kernel(), "6.1");
+  EXPECT_EQ(environment.governor(), "ondemand");
+  EXPECT_EQ(environment.driver(), "535.1");
 }
 
 TEST(DeviceConvert, EveryFieldOfASelfTestIsWritten) {

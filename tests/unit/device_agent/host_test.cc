@@ -127,6 +127,12 @@ TEST_F(FakeRoot, BoardIsDescribed) {
   EXPECT_THAT(fingerprint.text, HasSubstr("l1=32768/3 asimd fp neon"));
   EXPECT_EQ(ReadHostSensors(root_).temperature_c, 55.5);
   EXPECT_EQ(ReadHostSensors(root_).clock_mhz, 1500);
+  DeviceFingerprint later = fingerprint;
+  Put("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "performance\n");
+  ReadEnvironment({3}, later, root_);
+  EXPECT_EQ(later.governor, "performance");
+  EXPECT_EQ(later.kernel, fingerprint.kernel);
+  EXPECT_EQ(later.text, fingerprint.text);
 }
 
 TEST_F(FakeRoot, SilentBoardHasEmptyFields) {

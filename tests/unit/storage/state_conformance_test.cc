@@ -92,6 +92,17 @@ TEST_P(StateConformanceTest, DrainedAgentsAndHealthAreKeptUntilTheyAreForgotten)
   EXPECT_THAT(farm->Health().value(), SizeIs(0));
 }
 
+TEST_P(StateConformanceTest, WatchesAreKeptByNameAndDevice) {
+  const auto farm = GetParam().farm(folder_);
+  ASSERT_TRUE(farm->Save({.watches = {{{"a", ""}, std::string("\0x", 2)}, {{"a", "board/cpu"}, "nights"}}}).ok());
+  ASSERT_TRUE(farm->Save({.watches = {{{"a", "board/cpu"}, "more nights"}, {{"b", ""}, "b"}}}).ok());
+  EXPECT_THAT(farm->Watches().value(),
+              ElementsAre(Pair(WatchKey("a", ""), std::string("\0x", 2)),
+                          Pair(WatchKey("a", "board/cpu"), "more nights"), Pair(WatchKey("b", ""), "b")));
+  ASSERT_TRUE(farm->Save({.watches = {{{"a", ""}, std::nullopt}, {{"a", "board/cpu"}, std::nullopt}}}).ok());
+  EXPECT_THAT(farm->Watches().value(), ElementsAre(Pair(WatchKey("b", ""), "b")));
+}
+
 CertificateRow CertificateOf(const std::string& serial, const std::string& name, absl::Time issued = kStateStart) {
   return {serial, "agent", name, issued, issued + absl::Hours(24), "token 1 of ann, for a browser session"};
 }

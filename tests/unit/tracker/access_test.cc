@@ -194,14 +194,15 @@ TEST(AccessTest, RolesMayCallTheirMethods) {
   const std::set<std::string> agent = {"AgentService/Synchronize", "FileService/Offer", "FileService/Put",
                                        "FileService/Describe",     "FileService/Get",   "JoinService/Renew",
                                        "JoinService/WhoAmI"};
-  const std::set<std::string> reading = {"JobService/List",          "JobService/Get",       "JobService/Watch",
-                                         "RecordService/Best",       "RecordService/Query",  "RecordService/ListBest",
-                                         "RecordService/Stats",      "RecordService/Export", "AdminService/GetFarm",
-                                         "AdminService/ListDevices", "JoinService/Renew",    "JoinService/WhoAmI",
-                                         "AdminService/ListTuners"};
+  const std::set<std::string> reading = {"JobService/List",          "JobService/Get",         "JobService/Watch",
+                                         "RecordService/Best",       "RecordService/Query",    "RecordService/ListBest",
+                                         "RecordService/Stats",      "RecordService/Export",   "AdminService/GetFarm",
+                                         "AdminService/ListDevices", "JoinService/Renew",      "JoinService/WhoAmI",
+                                         "AdminService/ListTuners",  "FleetWatchService/List", "FleetWatchService/Get"};
   std::set<std::string> client = reading;
-  client.insert({"JobService/Submit", "JobService/Cancel", "FileService/Offer", "FileService/Put",
-                 "FileService/Describe", "FileService/Get"});
+  client.insert({"FleetWatchService/Add", "FleetWatchService/Run", "FleetWatchService/Remove", "JobService/Submit",
+                 "JobService/Cancel", "FileService/Offer", "FileService/Put", "FileService/Describe",
+                 "FileService/Get"});
   std::set<std::string> admin = client;
   admin.insert({"AdminService/Drain", "AdminService/Undrain", "RecordService/Append", "IdentityService/CreateToken",
                 "IdentityService/ListTokens", "IdentityService/RevokeToken", "IdentityService/ListIdentities",

@@ -151,7 +151,50 @@ class ApiTest : public SiteTest {
     report.set_temperature_after_c(50);
     report.set_clock_before_mhz(1500);
     report.set_clock_after_mhz(1400);
+    report.mutable_environment()->set_kernel("6.1.0-18");
+    report.mutable_environment()->set_governor("performance");
     return report;
+  }
+  // Adds a watch "nightly" on the device nightboard/cpu, which calls for the first time.
+  void AddWatch() {
+    night_epoch_ = Synchronize("nightboard", ++night_sequence_).epoch();
+    v1::FleetWatchSpec spec;
+    spec.set_name("nightly");
+    spec.set_submitted_by("ann");
+    spec.add_devices("nightboard");
+    spec.set_notify_url("https://hooks.lab/night");
+    *spec.mutable_run()->add_packages() = FileNamed("net.hone");
+    spec.mutable_run()->add_shapes("x=1,3");
+    const auto added =
+        Await<v1::FleetWatch>([&](Done<v1::FleetWatch> done) { shell_->AddWatch(spec, std::move(done)); });
+    EXPECT_TRUE(added.ok()) << added.status();
+  }
+  v1::FleetWatch Watch() {
+    return Await<v1::FleetWatch>([&](Done<v1::FleetWatch> done) { shell_->GetWatch("nightly", std::move(done)); })
+        .value();
+  }
+  // Measures the watch now, and waits until the night is there.
+  void MeasureNight(double seconds = 0.010) {
+    const int before = Watch().devices(0).nights_size();
+    EXPECT_TRUE(Await<v1::FleetWatch>([&](Done<v1::FleetWatch> done) {
+                  shell_->RunWatch("nightly", "ann", std::move(done));
+                }).ok());
+    std::vector<v1::LeaseResult> finished;
+    for (bool acknowledged = false; !acknowledged && night_sequence_ < 1000;) {
+      const v1::SynchronizeResponse answer = Synchronize("nightboard", ++night_sequence_, night_epoch_, finished);
+      night_epoch_ = answer.epoch();
+      acknowledged = answer.acked_lease_ids_size() > 0;
+      for (const v1::Lease& lease : answer.leases()) {
+        v1::LeaseResult& result = finished.emplace_back();
+        *result.mutable_lease() = lease.reference();
+        v1::RunReport& report = *result.mutable_result()->mutable_run();
+        report = FullReport();
+        report.mutable_packages()->RemoveLast();
+        for (double& time : *report.mutable_packages(0)->mutable_seconds()) time *= seconds / 0.010;
+      }
+    }
+    for (int i = 0; i < 6000 && Watch().devices(0).nights_size() == before; ++i) absl::SleepFor(absl::Milliseconds(10));
+    EXPECT_EQ(Watch().devices(0).nights_size(), before + 1);
   }
   // Stores a file. Returns its digest.
   std::string StoreFile(const std::string& contents) {
@@ -161,6 +204,7 @@ class ApiTest : public SiteTest {
   }
 
   std::string job_;
+  uint64_t night_sequence_ = 0, night_epoch_ = 0;  // of the agent nightboard
   const std::string workload_ = BatchOf(1).workload_digest();
 };
 

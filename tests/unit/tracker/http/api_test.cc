@@ -69,6 +69,8 @@ bool Covers(const std::set<std::string>& fields, const std::string& leaf, std::s
 }
 
 TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
+  AddWatch();
+  MeasureNight();
   const std::string full = SubmitJob(FullSpec()), run = RunPackages(), file = StoreFile("contents");
   const std::map<std::string, std::set<std::string>> documented = Documented();
   std::set<std::string> routes;
@@ -82,7 +84,8 @@ TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
     if (others.contains(address)) continue;
     ASSERT_TRUE(documented.contains(address)) << address;
     std::set<std::string> leaves, missing = documented.at(address);
-    for (const std::string& name : {job_, full, run, workload_, file, std::string("1"), std::string("3")}) {
+    for (const std::string& name :
+         {job_, full, run, workload_, file, std::string("1"), std::string("3"), std::string("nightly")}) {
       std::string target = address;
       if (const size_t star = target.find('*'); star != std::string::npos) target.replace(star, 1, name);
       const HttpResponse response = Get(target);
@@ -175,6 +178,38 @@ TEST_F(ApiTest, AJobShowsItsNotice) {
   EXPECT_EQ(notice()["delivered"], true);
   EXPECT_EQ(notice()["attempts"], 2);
   EXPECT_EQ(GetJson("/api/v1/jobs/" + job_)["notice"], nullptr);
+}
+
+TEST_F(ApiTest, AWatchShowsItsNights) {
+  EXPECT_EQ(GetJson("/api/v1/watches")["watches"], Json::array());
+  AddWatch();
+  Json row = GetJson("/api/v1/watches/nightly")["devices"][0];
+  EXPECT_EQ(row["verdict"], nullptr);
+  EXPECT_EQ(row["median_ms"], nullptr);
+  MeasureNight();
+  MeasureNight(0.012);
+  row = GetJson("/api/v1/watches")["watches"][0]["devices"][0];
+  EXPECT_EQ(row["device"], "nightboard/cpu");
+  EXPECT_EQ(row["verdict"], "slower");
+  EXPECT_EQ(row["cause"], "nothing that the agent reports has changed");
+  EXPECT_NEAR(row["change"].get<double>(), 0.2, 1e-6);
+  EXPECT_NEAR(row["median_ms"].get<double>(), 12.024, 1e-6);
+  EXPECT_EQ(row["notice"]["due"], true);
+  ASSERT_EQ(row["nights"].size(), 2u);
+  EXPECT_EQ(row["nights"][1]["environment"]["governor"], "performance");
+  EXPECT_EQ(row["nights"][1]["clock_mhz"], 1400);
+  EXPECT_EQ(Get("/api/v1/watches/none").status, 404);
+  EXPECT_EQ(Answer(Request("DELETE", "/api/v1/watches/nightly")).status, 200);
+  EXPECT_EQ(Get("/api/v1/watches/nightly").status, 404);
+}
+
+TEST_F(ApiTest, AWatchOfAFileThatWasNotSentIsRefused) {
+  const Json package = {{"digest", Sha256Hex("nowhere")}, {"bytes", 1}};
+  const Json body = {{"name", "n"}, {"devices", {"board"}}, {"run", {{"packages", Json::array({package})}}}};
+  const HttpResponse refused = Post("/api/v1/watches", body.dump());
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("was not sent to the tracker"));
+  EXPECT_EQ(Post("/api/v1/watches", R"({"nonsense": 1})").status, 400);
 }
 
 TEST_F(ApiTest, JobsComeInPagesTheNewestFirst) {

@@ -18,6 +18,7 @@
 #include "pki/tracker_folder.h"
 #include "storage/open.h"
 #include "tests/farm/builders.h"
+#include "tests/unit/tracker/http/api_fixture.h"
 #include "tracker/http/json.h"
 #include "tracker/http/post.h"
 #include "tracker/http/server.h"
@@ -239,6 +240,47 @@ TEST_F(NotifierTest, OnlyAllowedAddressesAreTaken) {
   const auto refused = Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("it allows https://hooks.lab/, "));
+}
+
+using NightNoticeTest = ApiTest;
+
+TEST_F(NightNoticeTest, ANightIsToldAsTheApiShowsIt) {
+  std::vector<std::pair<std::string, std::string>> posted;
+  absl::Status answer = absl::UnavailableError("it answered 500");
+  Notifier notifier(shell_.get(), {"https://hooks.lab/"},
+                    [&](const std::string& url, const std::string& body, const std::stop_token&) {
+                      posted.emplace_back(url, body);
+                      return answer;
+                    });
+  // A night is told once it is stored. So this sends until `count` notices were posted in all.
+  const auto send = [&](absl::Time now, size_t count) {
+    for (int i = 0; i < 6000 && posted.size() < count; ++i) {
+      notifier.SendDueNotices(now);
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    notifier.SendDueNotices(now);
+  };
+  AddWatch();
+  MeasureNight();
+  send(absl::Now(), 0);
+  EXPECT_THAT(posted, IsEmpty()) << "nothing is wrong";
+  MeasureNight(0.020);
+  const absl::Time now = absl::Now();
+  send(now, 1);
+  ASSERT_THAT(posted, SizeIs(1));
+  EXPECT_EQ(posted[0].first, "https://hooks.lab/night");
+  const Json body = Json::parse(posted[0].second);
+  EXPECT_EQ(body["watch"], "nightly");
+  EXPECT_EQ(body["device"], "nightboard/cpu");
+  EXPECT_EQ(body["verdict"], "slower");
+  EXPECT_EQ(body["job"], GetJson("/api/v1/watches/nightly")["devices"][0]["nights"][1]["job"]);
+  EXPECT_EQ(GetJson("/api/v1/watches/nightly")["devices"][0]["notice"]["problem"], "it answered 500");
+  answer = absl::OkStatus();
+  send(now + absl::Seconds(6), 2);
+  EXPECT_THAT(posted, SizeIs(2));
+  send(now + absl::Hours(1), 2);
+  EXPECT_THAT(posted, SizeIs(2)) << "it was told";
+  EXPECT_EQ(GetJson("/api/v1/watches/nightly")["devices"][0]["notice"]["told"], "slower");
 }
 
 TEST(WaitAfterAttempt, DoublesUpToAnHour) {

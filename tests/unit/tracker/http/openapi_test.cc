@@ -158,8 +158,10 @@ TEST_F(OpenApiTest, HasEveryRouteWithItsRoleAndNoOther) {
 }
 
 TEST_F(OpenApiTest, EveryAnswerToAGetConforms) {
+  AddWatch();
+  MeasureNight();
   const std::string full = SubmitJob(FullSpec()), run = RunPackages(), file = StoreFile("contents");
-  const std::vector<std::string> names = {job_, full, run, workload_, file, "1", "3"};
+  const std::vector<std::string> names = {job_, full, run, workload_, file, "1", "3", "nightly"};
   for (const Route& route : Routes()) {
     if (route.method != "GET" || route.path == "/api/v1/events") continue;
     int answered = 0;
@@ -189,6 +191,11 @@ TEST_F(OpenApiTest, AnswersToChangesConform) {
   ExpectConforms("POST", "/api/v1/jobs", submitted);
   const std::string id = Json::parse(submitted.body)["job"];
   ExpectConforms("POST", "/api/v1/jobs/*/cancel", Post("/api/v1/jobs/" + id + "/cancel", ""));
+  const Json watch = {
+      {"name", "n"}, {"devices", {"board"}}, {"at", "03:30"}, {"run", {{"packages", Json::array({package})}}}};
+  ExpectConforms("POST", "/api/v1/watches", Post("/api/v1/watches", watch.dump()));
+  ExpectConforms("POST", "/api/v1/watches/*/run", Post("/api/v1/watches/n/run", ""));
+  ExpectConforms("DELETE", "/api/v1/watches/*", Answer(Request("DELETE", "/api/v1/watches/n")));
   ExpectConforms("POST", "/api/v1/agents/*/drain", Post("/api/v1/agents/board/drain", R"({"reason": "a fan"})"));
   ExpectConforms("POST", "/api/v1/agents/*/release", Post("/api/v1/agents/board/release", ""));
 }
@@ -206,6 +213,16 @@ TEST_F(OpenApiTest, ABodyIsDescribedByTheFieldsOfAJobSpec) {
   const google::protobuf::Descriptor& run = *v1::RunTask::descriptor();
   for (int i = 0; i < run.field_count(); ++i) fields_of_run.insert(run.field(i)->name());
   EXPECT_EQ(described_of_run, fields_of_run);
+}
+
+TEST_F(OpenApiTest, ABodyIsDescribedByTheFieldsOfAFleetWatchSpec) {
+  const Json schema = OperationOf("POST", "/api/v1/watches")["requestBody"]["content"]["application/json"]["schema"];
+  std::set<std::string> described, fields;
+  for (const auto& [name, property] : schema["properties"].items()) described.insert(name);
+  const google::protobuf::Descriptor& spec = *v1::FleetWatchSpec::descriptor();
+  for (int i = 0; i < spec.field_count(); ++i) fields.insert(spec.field(i)->name());
+  fields.erase("submitted_by");  // the tracker sets it
+  EXPECT_EQ(described, fields);
 }
 
 TEST_F(OpenApiTest, IsServedToEveryoneWithItsRefusals) {
