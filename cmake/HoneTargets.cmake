@@ -43,6 +43,11 @@ endif()
 # because they have little memory.
 if(HONE_PARTS STREQUAL everything)
   set(CMAKE_UNITY_BUILD ON CACHE BOOL "OFF: each source is compiled alone")
+  # GCC collects its garbage whenever 128 MB have grown to twice as much, and then walks the precompiled headers too, which alone
+  # are larger. Not to do so takes 10 to 20 percent less time and 25 percent more memory (1.3 GB for the largest source).
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=600000>)
+  endif()
 endif()
 set(HONE_SANITIZE "" CACHE STRING "address or thread: build everything with that sanitizer; see also the preset fuzzers")
 if(HONE_SANITIZE)
