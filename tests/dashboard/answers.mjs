@@ -328,7 +328,8 @@ export async function overviewOfMany(browser) {
       const counts = { jobs: { running: 80 }, devices: {}, health: {}, outcomes: {} };
       const numbers = { trials_per_second: 1, drained: 0, pieces_queued: 0, pieces_running: 0 };
       const disk = { storing: true, records_bytes: 1, disk_free_bytes: 1 };
-      void request.respond(json({ time: instant, started: instant, ...counts, ...numbers, ...disk, running: some }));
+      const lists = { running: some, minutes: [] };
+      void request.respond(json({ time: instant, started: instant, ...counts, ...numbers, ...disk, ...lists }));
     } else return false;
     return true;
   });
