@@ -255,7 +255,9 @@ class Race {
     if (!cold_suffices && !Estimate(candidate, kernel, cold, estimate)) return false;
     std::vector<double> seconds = {estimate.seconds};
     int64_t calls = estimate.calls;
-    const bool hopeless = IsHopeless(candidate, estimate.seconds);
+    // An estimate of few calls, as after a stall, may show cold caches.
+    const bool few_calls = 2 * estimate.calls < CallsOfRepeat(estimate.wall);
+    const bool hopeless = !few_calls && IsHopeless(candidate, estimate.seconds);
     if (!hopeless && estimate.seconds < kSlowCallSecondsMin) {
       calls = CallsOfRepeat(estimate.wall);
       const double repeats = budget / (static_cast<double>(calls) * estimate.wall);

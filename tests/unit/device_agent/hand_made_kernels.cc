@@ -43,11 +43,13 @@ KERNEL(good) { compute(b, N); }
 
 constexpr char kSource[] = R"(
 KERNEL(slow) { for (volatile int i = 0; i < 200000; ++i) {} compute(b, N); }
-static void spin(int ms) { struct timespec start, now; clock_gettime(CLOCK_MONOTONIC, &start);
+static void spin(double ms) { struct timespec start, now; clock_gettime(CLOCK_MONOTONIC, &start);
   do clock_gettime(CLOCK_MONOTONIC, &now);
   while ((now.tv_sec - start.tv_sec) * 1e3 + (now.tv_nsec - start.tv_nsec) * 1e-6 < ms); }
 KERNEL(very_slow) { spin(1000); compute(b, N); }
 KERNEL(slow_in_its_second_call) { static int calls; if (++calls == 2) spin(300); compute(b, N); }
+KERNEL(slow_after_a_stall) { static int calls; ++calls; compute(b, N);
+  if (calls == 2) spin(300); else if (calls == 3) spin(0.01); else if (calls > 3 && calls <= 12) spin(0.002); }
 KERNEL(slow_at_first) { static int calls; if (++calls == 1) very_slow(b, workspace, p); else compute(b, N); }
 static void half(void* closure, int64_t i) {
   void* const* b = closure;
