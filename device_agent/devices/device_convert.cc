@@ -3,6 +3,21 @@
 
 namespace hone::agent {
 
+namespace {
+
+// What may change while the hardware stays.
+template <typename Message>  // v1::DeviceFingerprint or v1::RunEnvironment
+void SetEnvironment(const DeviceFingerprint& fingerprint, Message& message) {
+  message.set_kernel(fingerprint.kernel);
+  message.set_governor(fingerprint.governor);
+  message.set_boost(fingerprint.boost);
+  message.set_smt(fingerprint.smt);
+  message.set_huge_pages(fingerprint.huge_pages);
+  message.set_driver(fingerprint.driver);
+}
+
+}  // namespace
+
 v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint) {
   v1::DeviceFingerprint message;
   message.set_architecture(fingerprint.architecture);
@@ -19,12 +34,7 @@ v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint) {
     added.set_shared_by(cache.shared_by);
   }
   message.set_memory_bytes(fingerprint.memory_bytes);
-  message.set_kernel(fingerprint.kernel);
-  message.set_governor(fingerprint.governor);
-  message.set_boost(fingerprint.boost);
-  message.set_smt(fingerprint.smt);
-  message.set_huge_pages(fingerprint.huge_pages);
-  message.set_driver(fingerprint.driver);
+  SetEnvironment(fingerprint, message);
   message.set_text(fingerprint.text);
   message.set_digest(fingerprint.digest);
   return message;
@@ -32,12 +42,7 @@ v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint) {
 
 v1::RunEnvironment ToRunEnvironment(const DeviceFingerprint& fingerprint) {
   v1::RunEnvironment message;
-  message.set_kernel(fingerprint.kernel);
-  message.set_governor(fingerprint.governor);
-  message.set_boost(fingerprint.boost);
-  message.set_smt(fingerprint.smt);
-  message.set_huge_pages(fingerprint.huge_pages);
-  message.set_driver(fingerprint.driver);
+  SetEnvironment(fingerprint, message);
   return message;
 }
 

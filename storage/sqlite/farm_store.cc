@@ -124,6 +124,22 @@ absl::StatusOr<int64_t> UpgradeState(const Connection& connection, int64_t versi
   return 2;
 }
 
+// Writes changed rows of a table: a row with a value is inserted or replaced, one without is removed. bind binds the
+// key and, for an insertion, the value.
+template <typename Changes, typename Bind>
+absl::Status SaveRows(const Connection& connection, const char* insert_sql, const char* remove_sql,
+                      const Changes& changes, Bind bind) {
+  HONE_ASSIGN_OR_RETURN(Statement insert, connection.Prepare(insert_sql));
+  HONE_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(remove_sql));
+  for (const auto& [key, value] : changes) {
+    Statement& statement = value.has_value() ? insert : remove;
+    bind(statement, key, value);
+    HONE_RETURN_IF_ERROR(statement.Run());
+    statement.Reset();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 constinit const DatabaseKind kFarmStateFile = {
@@ -222,46 +238,31 @@ absl::StatusOr<std::map<WatchKey, std::string>> SqliteFarmStore::Watches() const
 }
 
 absl::Status SqliteFarmStore::SaveDrained(const StateChanges& changes) const {
-  HONE_ASSIGN_OR_RETURN(Statement insert,
-                        connection_.Prepare("INSERT OR REPLACE INTO drained(agent_id, reason) VALUES(?, ?)"));
-  HONE_ASSIGN_OR_RETURN(Statement remove, connection_.Prepare("DELETE FROM drained WHERE agent_id = ?"));
-  for (const auto& [agent_id, reason] : changes.drained) {
-    Statement& statement = reason.has_value() ? insert : remove;
-    statement.Bind(1, agent_id);
-    if (reason.has_value()) statement.Bind(2, *reason);
-    HONE_RETURN_IF_ERROR(statement.Run());
-    statement.Reset();
-  }
-  return absl::OkStatus();
+  return SaveRows(connection_, "INSERT OR REPLACE INTO drained(agent_id, reason) VALUES(?, ?)",
+                  "DELETE FROM drained WHERE agent_id = ?", changes.drained,
+                  [](Statement& statement, const std::string& agent_id, const std::optional<std::string>& reason) {
+                    statement.Bind(1, agent_id);
+                    if (reason.has_value()) statement.Bind(2, *reason);
+                  });
 }
 
 absl::Status SqliteFarmStore::SaveHealth(const StateChanges& changes) const {
-  HONE_ASSIGN_OR_RETURN(Statement insert,
-                        connection_.Prepare("INSERT OR REPLACE INTO health(device, record) VALUES(?, ?)"));
-  HONE_ASSIGN_OR_RETURN(Statement remove, connection_.Prepare("DELETE FROM health WHERE device = ?"));
-  for (const auto& [device, record] : changes.health) {
-    Statement& statement = record.has_value() ? insert : remove;
-    statement.Bind(1, device);
-    if (record.has_value()) statement.BindBytes(2, *record);
-    HONE_RETURN_IF_ERROR(statement.Run());
-    statement.Reset();
-  }
-  return absl::OkStatus();
+  return SaveRows(connection_, "INSERT OR REPLACE INTO health(device, record) VALUES(?, ?)",
+                  "DELETE FROM health WHERE device = ?", changes.health,
+                  [](Statement& statement, const std::string& device, const std::optional<std::string>& record) {
+                    statement.Bind(1, device);
+                    if (record.has_value()) statement.BindBytes(2, *record);
+                  });
 }
 
 absl::Status SqliteFarmStore::SaveWatches(const StateChanges& changes) const {
-  HONE_ASSIGN_OR_RETURN(Statement insert,
-                        connection_.Prepare("INSERT OR REPLACE INTO watches(name, device, watch) VALUES(?, ?, ?)"));
-  HONE_ASSIGN_OR_RETURN(Statement remove, connection_.Prepare("DELETE FROM watches WHERE name = ? AND device = ?"));
-  for (const auto& [key, watch] : changes.watches) {
-    Statement& statement = watch.has_value() ? insert : remove;
-    statement.Bind(1, key.first);
-    statement.Bind(2, key.second);
-    if (watch.has_value()) statement.BindBytes(3, *watch);
-    HONE_RETURN_IF_ERROR(statement.Run());
-    statement.Reset();
-  }
-  return absl::OkStatus();
+  return SaveRows(connection_, "INSERT OR REPLACE INTO watches(name, device, watch) VALUES(?, ?, ?)",
+                  "DELETE FROM watches WHERE name = ? AND device = ?", changes.watches,
+                  [](Statement& statement, const WatchKey& key, const std::optional<std::string>& watch) {
+                    statement.Bind(1, key.first);
+                    statement.Bind(2, key.second);
+                    if (watch.has_value()) statement.BindBytes(3, *watch);
+                  });
 }
 
 absl::Status SqliteFarmStore::Save(const StateChanges& changes) {
