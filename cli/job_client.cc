@@ -24,6 +24,7 @@ namespace {
 bool IsNoAnswer(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
 constexpr absl::Duration kSubmitTimeMax = absl::Seconds(30);  // a job may have megabytes
+constexpr absl::Duration kWatchTimeMax = absl::Seconds(10);   // it is answered within a second
 
 }  // namespace
 
@@ -143,7 +144,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
       request.set_after_sequence(seen[i]);
       *request.mutable_max_wait() = ToProto(wait);
       const absl::StatusOr<v1::WatchJobResponse> response =
-          CallTracker(*jobs_, &v1::JobService::Stub::Watch, request, address_);
+          CallTracker(*jobs_, &v1::JobService::Stub::Watch, request, address_, kWatchTimeMax);
       if (IsNoAnswer(response.status())) {
         if (std::exchange(answers, false)) on_tracker_away(response.status());
         absl::SleepFor(absl::Milliseconds(300));  // the pause between retries while the tracker restarts

@@ -16,8 +16,8 @@ using records::StoredRecord;
 using tracker::FromProto;
 using tracker::ToProto;
 
-// Of a call whose answer is one message. Streams have no deadline: they may take long, and keep-alive ends them if the
-// connection breaks.
+// The longest time of a call whose answer is one message. Streams have no such limit, because they may take long;
+// keep-alive ends a stream whose connection breaks.
 constexpr absl::Duration kCallTimeMax = absl::Seconds(60);
 
 }  // namespace

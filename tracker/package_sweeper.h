@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes the packages that tuners have made for the run of a whole model (JobSpec.model) once the run is over. Each is
-// as large as the model, and nobody else asks for it.
+// as large as the model, and no other job or client needs it.
 //
 // Not here: which packages these are (Farm::TakeUnneededPackages), and all other files, which the store keeps for a day
 // (KeepRules). Start with PackageSweeper.

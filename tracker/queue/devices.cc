@@ -26,12 +26,6 @@ constexpr size_t kHealthRecordsPerAgentMax = 256;
 constexpr absl::Duration kKnownPeriod = absl::Minutes(10);     // how exactly `last_seen` of a stored device is kept
 constexpr absl::Duration kAwayCheckPeriod = absl::Minutes(1);  // a minute is little against forget_after
 
-// The agent and the device of a name that NameOf made. An agent id contains no slash.
-std::pair<std::string, std::string> SplitName(const std::string& name) {
-  const size_t slash = name.find('/');
-  return {name.substr(0, slash), name.substr(slash + 1)};
-}
-
 absl::Status ValidateDevice(const v1::DeviceState& device) {
   HONE_RETURN_IF_ERROR(CheckNameLength("device_id", device.device_id()));
   if (device.ByteSizeLong() <= kDeviceBytesMax) return absl::OkStatus();

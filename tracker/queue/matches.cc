@@ -34,6 +34,11 @@ std::string NameOf(const std::string& agent_id, const std::string& device_id) {
   return fmt::format("{}/{}", agent_id, device_id);
 }
 
+std::pair<std::string, std::string> SplitName(const std::string& name) {
+  const size_t slash = name.find('/');
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
+
 std::string LabelText(const std::string& name, const std::string& value) {
   return value.empty() ? name : fmt::format("{}={}", name, value);
 }

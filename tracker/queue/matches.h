@@ -12,6 +12,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "hone/v1/agent.pb.h"
@@ -21,6 +22,8 @@ namespace hone::tracker {
 
 // The name of a device in the farm: "agent/device".
 std::string NameOf(const std::string& agent_id, const std::string& device_id);
+// The agent and the device of a name that NameOf made. An agent id contains no slash.
+std::pair<std::string, std::string> SplitName(const std::string& name);
 
 // A label as users write it: "rpi4", or "room=lab" where it has a value.
 std::string LabelText(const std::string& name, const std::string& value);

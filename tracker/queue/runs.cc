@@ -237,7 +237,7 @@ void Farm::CheckQueuedRun(const v1::Job& job, absl::Time now) {
     batches_.DropJob(job.id());
   } else if (!batches_.Has(job.id(), std::string(kRunCandidate))) {
     std::set<std::string> lost_by;
-    for (const std::string& device : job.lost_on()) lost_by.insert(device.substr(0, device.find('/')));
+    for (const std::string& device : job.lost_on()) lost_by.insert(SplitName(device).first);
     const auto queued = batches_.Submit({job.id(), SubmitterOf(job.spec()), "runs of " + SubmitterOf(job.spec())},
                                         std::string(kRunCandidate), RunBatch(job.spec()), now, std::move(lost_by));
     if (!queued.ok()) absence = std::string(queued.status().message());
@@ -328,8 +328,7 @@ std::set<std::string> Farm::AgentsThatReported(const std::string& submitter, con
     if (!job->spec().has_run() || SubmitterOf(job->spec()) != submitter) continue;
     for (const v1::PackageReport& package : job->progress().run().packages()) {
       if (package.outputs().digest() != digest) continue;
-      const std::string& device = job->progress().run_device();
-      agents.insert(device.substr(0, device.find('/')));
+      agents.insert(SplitName(job->progress().run_device()).first);
     }
   }
   return agents;
