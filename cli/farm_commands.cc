@@ -303,8 +303,8 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
       ->check(NotEmpty);
 
   options = fresh();
-  CLI::App* jobs =
-      AddTrackerCommand(app, "jobs", "list the open jobs of a tracker, or the given one", options, Jobs, result);
+  CLI::App* jobs = AddTrackerCommand(app, "jobs", "list the open jobs of a tracker, or the given job or group", options,
+                                     Jobs, result);
   jobs->add_option("job", options->job, "id of a job or a group, open or ended")->check(NotEmpty);
   jobs->add_flag("--all", options->all, "list ended jobs too");
 

@@ -170,16 +170,7 @@ absl::Status Restore(const Options& options) {
   return absl::OkStatus();
 }
 
-absl::Status Run(const Options& options, const sigset_t& signals) {
-  HONE_ASSIGN_OR_RETURN(const storage::TrackerFiles files, FilesFrom(options));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
-                        storage::OpenRecords(files.records, records::OpenMode::kReadWrite));
-  HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
-  HttpFrontEndOptions http_front_end{.listen = options.http,
-                                     .pki = options.pki,
-                                     .url_file = options.http_file,
-                                     .secret = state.receipt_key(),
-                                     .not_before = state.latest_start()};
+absl::StatusOr<FarmOptions> FarmOptionsFrom(const Options& options) {
   FarmOptions farm;
   farm.jobs.ended_max = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;
@@ -190,6 +181,20 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   }
   farm.jobs.notify_allowed = options.notify_allowed;
   HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
+  return farm;
+}
+
+absl::Status Run(const Options& options, const sigset_t& signals) {
+  HONE_ASSIGN_OR_RETURN(const storage::TrackerFiles files, FilesFrom(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
+                        storage::OpenRecords(files.records, records::OpenMode::kReadWrite));
+  HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
+  HttpFrontEndOptions http_front_end{.listen = options.http,
+                                     .pki = options.pki,
+                                     .url_file = options.http_file,
+                                     .secret = state.receipt_key(),
+                                     .not_before = state.latest_start()};
+  HONE_ASSIGN_OR_RETURN(const FarmOptions farm, FarmOptionsFrom(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options, files.records));
   const std::filesystem::path folder = options.files.empty() ? files.state.string() + ".files" : options.files;
@@ -243,7 +248,7 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option(
       "--files", options.files,
-      "folder of the files of runs: packages, inputs and outputs (default: the file of --state with .files)");
+      "folder of the files of jobs: models, packages, inputs and outputs (default: the file of --state with .files)");
   app.add_option("--files-quota", options.files_quota,
                  "how much that folder may hold, such as 16GiB; files that open jobs need, or that were used within a "
                  "day, are not deleted for new ones (default: 16GiB)")
