@@ -22,6 +22,7 @@
 #include "cli/tracker_options.h"
 #include "hone/v1/fleet_watch.grpc.pb.h"
 #include "proto/convert.h"
+#include "tracker/queue/night_verdict.h"
 #include "tracker/watch_json.h"
 
 namespace hone::cli {
@@ -33,7 +34,7 @@ struct WatchFleetOptions {
   TrackerOptions tracker;
   TimedRunOptions runs;
   std::vector<std::string> devices;
-  std::string name, at = "02:00", notify;
+  std::string name, device, at = "02:00", notify;
   double slower_than = 3;  // percent
   bool json = false;
 };
@@ -69,14 +70,15 @@ std::string ChangeText(const v1::FleetNight& night) {
 
 std::string SecondsText(double seconds) { return seconds > 0 ? Latency(seconds) : "-"; }
 
-// The verdict of the newest night with its cause, and what the open job waits for.
+// The verdict of a night, with its cause.
+std::string NightVerdictText(const v1::FleetNight& night) {
+  return fmt::format("{}{}{}{}", VerdictText(night.verdict()), night.accepted() ? ", accepted" : "",
+                     night.cause().empty() ? "" : ": ", night.cause());
+}
+
+// The verdict of the newest night, and what the open job waits for.
 std::string StateText(const v1::FleetWatchDevice& device) {
-  std::string text = "not measured yet";
-  if (!device.nights().empty()) {
-    const v1::FleetNight& night = *device.nights().rbegin();
-    text = VerdictText(night.verdict());
-    if (!night.cause().empty()) text += ": " + night.cause();
-  }
+  std::string text = device.nights().empty() ? "not measured yet" : NightVerdictText(*device.nights().rbegin());
   if (device.open_job().empty()) return text;
   return fmt::format("{} ({} {})", text, device.open_job(),
                      device.waiting_for().empty() ? "measures now" : "waits for " + device.waiting_for());
@@ -107,8 +109,8 @@ std::string NightsText(const v1::FleetWatch& watch) {
   for (const v1::FleetWatchDevice& device : watch.devices()) {
     text += Row("{}: {}", device.device(), StateText(device));
     for (const v1::FleetNight& night : device.nights()) {
-      text += Row("  {:<16}  {:>9} {:>7}  {}{}", MinuteText(night.due()), SecondsText(night.median_seconds()),
-                  ChangeText(night), VerdictText(night.verdict()), night.cause().empty() ? "" : ": " + night.cause());
+      text += Row("  {:<16}  {:>9} {:>7}  {}", MinuteText(night.due()), SecondsText(night.median_seconds()),
+                  ChangeText(night), NightVerdictText(night));
     }
   }
   return text;
@@ -170,6 +172,14 @@ absl::Status RunWatch(WatchFleetOptions& options) {
   v1::RunFleetWatchRequest request;
   request.set_name(options.name);
   HONE_ASSIGN_OR_RETURN(const v1::FleetWatch watch, CallWatches(options, &Stub::Run, request));
+  return PrintWatch(options, watch);
+}
+
+absl::Status AcceptNight(WatchFleetOptions& options) {
+  v1::AcceptFleetWatchRequest request;
+  request.set_name(options.name);
+  request.set_device(options.device);
+  HONE_ASSIGN_OR_RETURN(const v1::FleetWatch watch, CallWatches(options, &Stub::Accept, request));
   return PrintWatch(options, watch);
 }
 
@@ -236,6 +246,13 @@ void AddWatchFleetCommand(CLI::App& app, absl::Status* result) {
   options = std::make_shared<WatchFleetOptions>();
   AddNameTo(AddTrackerCommand(*watches, "run", "measure a watch now, and return at once", options, RunWatch, result),
             *options);
+  options = std::make_shared<WatchFleetOptions>();
+  CLI::App* accept = AddTrackerCommand(
+      *watches, "accept", "take the newest night as good: later nights are compared with it, and with none before it",
+      options, AcceptNight, result);
+  AddNameTo(accept, *options);
+  accept->add_option("--device", options->device, "AGENT/DEVICE as the list names it; every device by default")
+      ->check(NotEmpty);
   options = std::make_shared<WatchFleetOptions>();
   AddNameTo(AddTrackerCommand(*watches, "remove", "remove a watch with its nights", options, RemoveWatch, result),
             *options);

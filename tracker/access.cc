@@ -43,11 +43,12 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.JobService/Get", {kViewer, kClient, kAdmin}},
       {"/hone.v1.JobService/Watch", {kViewer, kClient, kAdmin}},
       {"/hone.v1.JobService/Cancel", {kClient, kAdmin}},
-      // Of a watch of another client only admins may change anything (watch_requests.h).
+      // A client may change its own watches only; an admin may change all of them (watch_requests.h).
       {"/hone.v1.FleetWatchService/Add", {kClient, kAdmin}},
       {"/hone.v1.FleetWatchService/List", {kViewer, kClient, kAdmin}},
       {"/hone.v1.FleetWatchService/Get", {kViewer, kClient, kAdmin}},
       {"/hone.v1.FleetWatchService/Run", {kClient, kAdmin}},
+      {"/hone.v1.FleetWatchService/Accept", {kClient, kAdmin}},
       {"/hone.v1.FleetWatchService/Remove", {kClient, kAdmin}},
       {"/hone.v1.AdminService/ListDevices", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.AdminService/ListTuners", {kViewer, kClient, kAdmin}},

@@ -45,6 +45,13 @@ class FleetWatchServiceShell final : public v1::FleetWatchService::Service {
     return AnswerWatchCall(RunWatchFor(*shell_, caller, request->name(), NoteIn(*context, "FleetWatchService/Run")),
                            response);
   }
+  grpc::Status Accept(grpc::ServerContext* context, const v1::AcceptFleetWatchRequest* request,
+                      v1::FleetWatch* response) override {
+    const auto caller = CallerOf(*context->auth_context());
+    return AnswerWatchCall(AcceptNightFor(*shell_, caller, request->name(), request->device(),
+                                          NoteIn(*context, "FleetWatchService/Accept")),
+                           response);
+  }
   grpc::Status Remove(grpc::ServerContext* context, const v1::RemoveFleetWatchRequest* request,
                       v1::RemoveFleetWatchResponse* response) override {
     const auto caller = CallerOf(*context->auth_context());

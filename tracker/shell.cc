@@ -543,6 +543,12 @@ void Shell::RunWatch(const std::string& name, const std::optional<std::string>& 
   turn.AnswerWhenStored(std::move(done), farm_.RunWatch(name, submitter, Now()));
 }
 
+void Shell::AcceptNight(const std::string& name, const std::string& device, const std::optional<std::string>& submitter,
+                        Done<v1::FleetWatch> done) {
+  Turn turn(this);
+  turn.AnswerWhenStored(std::move(done), farm_.AcceptNight(name, device, submitter, Now()));
+}
+
 void Shell::RemoveWatch(const std::string& name, const std::optional<std::string>& submitter,
                         Done<v1::RemoveFleetWatchResponse> done) {
   Turn turn(this);

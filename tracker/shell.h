@@ -72,6 +72,8 @@ class Shell {
   // Fleet watches (Farm). submitter: only their watch may be changed; nullopt: every watch.
   void AddWatch(const v1::FleetWatchSpec& spec, Done<v1::FleetWatch> done);
   void RunWatch(const std::string& name, const std::optional<std::string>& submitter, Done<v1::FleetWatch> done);
+  void AcceptNight(const std::string& name, const std::string& device, const std::optional<std::string>& submitter,
+                   Done<v1::FleetWatch> done);
   void RemoveWatch(const std::string& name, const std::optional<std::string>& submitter,
                    Done<v1::RemoveFleetWatchResponse> done);
   void GetWatch(const std::string& name, Done<v1::FleetWatch> done);

@@ -4,6 +4,7 @@
 #include "proto/convert.h"
 #include "tracker/enum_name.h"
 #include "tracker/job_json.h"
+#include "tracker/queue/night_verdict.h"
 
 namespace hone::tracker {
 namespace {
@@ -47,15 +48,8 @@ std::string VerdictName(v1::FleetVerdict verdict) {
   return EnumName(v1::FleetVerdict_Name(verdict), "FLEET_VERDICT_", verdict);
 }
 
-const v1::FleetNight* NewestMeasuredNight(const v1::FleetWatchDevice& device) {
-  for (int i = device.nights_size() - 1; i >= 0; --i) {
-    if (device.nights(i).median_seconds() > 0) return &device.nights(i);
-  }
-  return nullptr;
-}
-
 nlohmann::ordered_json FleetNightToJson(const v1::FleetNight& night) {
-  const bool ran = night.median_seconds() > 0, has_reference = night.reference_seconds() > 0;
+  const bool ran = WasMeasured(night), has_reference = night.reference_seconds() > 0;
   return {{"due", TimeToJson(FromProto(night.due()))},
           {"ended", TimeToJson(FromProto(night.ended()))},
           {"job", night.job_id()},
@@ -70,6 +64,7 @@ nlohmann::ordered_json FleetNightToJson(const v1::FleetNight& night) {
           {"temperature_c", ValueOrNull(night.has_temperature_c(), night.temperature_c())},
           {"clock_mhz", ValueOrNull(night.has_clock_mhz(), night.clock_mhz())},
           {"throttled", night.throttled()},
+          {"accepted", night.accepted()},
           {"environment", night.has_environment() ? EnvironmentToJson(night.environment()) : WatchJson()}};
 }
 

@@ -13,9 +13,6 @@ namespace hone::tracker {
 // "ok", "slower", "did_not_run".
 std::string VerdictName(v1::FleetVerdict verdict);
 
-// The newest night that was measured; null: there is none.
-const v1::FleetNight* NewestMeasuredNight(const v1::FleetWatchDevice& device);
-
 // A night without its device.
 nlohmann::ordered_json FleetNightToJson(const v1::FleetNight& night);
 

@@ -43,6 +43,15 @@ absl::StatusOr<v1::FleetWatch> RunWatchFor(Shell& shell, const std::optional<Far
   return watch;
 }
 
+absl::StatusOr<v1::FleetWatch> AcceptNightFor(Shell& shell, const std::optional<FarmIdentity>& caller,
+                                              const std::string& name, const std::string& device,
+                                              const NoteChange& note) {
+  absl::StatusOr<v1::FleetWatch> watch = Await<v1::FleetWatch>(
+      [&](Done<v1::FleetWatch> done) { shell.AcceptNight(name, device, SubmitterFor(caller), std::move(done)); });
+  note(name, watch.status());
+  return watch;
+}
+
 absl::StatusOr<v1::RemoveFleetWatchResponse> RemoveWatchFor(Shell& shell, const std::optional<FarmIdentity>& caller,
                                                             const std::string& name, const NoteChange& note) {
   auto removed = Await<v1::RemoveFleetWatchResponse>(

@@ -22,6 +22,10 @@ absl::StatusOr<v1::FleetWatch> AddWatchFor(Shell& shell, const FileRights& right
                                            const NoteChange& note);
 absl::StatusOr<v1::FleetWatch> RunWatchFor(Shell& shell, const std::optional<FarmIdentity>& caller,
                                            const std::string& name, const NoteChange& note);
+// device: "agent/device"; "": every device that was measured.
+absl::StatusOr<v1::FleetWatch> AcceptNightFor(Shell& shell, const std::optional<FarmIdentity>& caller,
+                                              const std::string& name, const std::string& device,
+                                              const NoteChange& note);
 absl::StatusOr<v1::RemoveFleetWatchResponse> RemoveWatchFor(Shell& shell, const std::optional<FarmIdentity>& caller,
                                                             const std::string& name, const NoteChange& note);
 

@@ -378,6 +378,7 @@ export interface Night {
   temperature_c: number | null;
   clock_mhz: number | null;
   throttled: boolean;
+  accepted: boolean;
   environment: Environment | null;
 }
 
@@ -446,6 +447,11 @@ export interface Device {
     throttled: boolean;
   } | null;
   sandbox: { level: string; missing: Record<string, string> };
+}
+
+/** Body of POST /api/v1/watches/{watch}/accept */
+export interface AcceptBody {
+  device?: string;
 }
 
 /** Body of POST /api/v1/agents/{agent}/drain */

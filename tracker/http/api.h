@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "files/file_store.h"
+#include "google/protobuf/message.h"
 #include "records/store.h"
 #include "tracker/file_rights.h"
 #include "tracker/http/events.h"
@@ -22,6 +24,7 @@
 #include "tracker/http/parse.h"
 #include "tracker/http/visitors.h"
 #include "tracker/shell.h"
+#include "tracker/submission.h"
 
 namespace hone::tracker {
 
@@ -57,6 +60,13 @@ struct ApiCall {
 
 HttpResponse JsonResponse(const Json& document);
 
+// Reads the body as a message in JSON. what: the message in words, for the error (kInvalidArgument).
+absl::Status ReadBody(const ApiCall& call, std::string_view what, google::protobuf::Message* message);
+
+// Writes a change of the caller into the audit log, under the name of the gRPC method that makes the same change. Must
+// not outlive the context and the call.
+NoteChange NoteOf(const ApiContext& context, const ApiCall& call, std::string_view method);
+
 // Sessions: begin one with a token, show the caller, end one.
 absl::StatusOr<HttpResponse> BeginSession(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ShowSession(const ApiContext& context, const ApiCall& call);
@@ -81,6 +91,7 @@ absl::StatusOr<HttpResponse> ListWatches(const ApiContext& context, const ApiCal
 absl::StatusOr<HttpResponse> ShowWatch(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> AddWatch(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> RunWatch(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> AcceptWatch(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> RemoveWatch(const ApiContext& context, const ApiCall& call);
 
 // Records. ShowDrift: a sample of timed records with what tells the device's speed (DriftToJson), for a plot over time.

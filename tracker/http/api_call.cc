@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <charconv>
 
@@ -31,6 +32,18 @@ absl::StatusOr<std::string> ApiCall::Text(const std::string& name) const {
 
 HttpResponse JsonResponse(const Json& document) {
   return {.body = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
+absl::Status ReadBody(const ApiCall& call, std::string_view what, google::protobuf::Message* message) {
+  const auto read = google::protobuf::util::JsonStringToMessage(call.request.body, message);
+  if (read.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("the body is no {}: {}", what, std::string(read.message())));
+}
+
+NoteChange NoteOf(const ApiContext& context, const ApiCall& call, std::string_view method) {
+  return [&context, &call, method](std::string_view object, const absl::Status& result) {
+    context.visitors->Note(call.visitor, call.request.peer, method, object, result);
+  };
 }
 
 }  // namespace hone::tracker

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handlers of requests that change something: sessions, jobs, agents.
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <utility>
 
@@ -51,16 +50,10 @@ absl::StatusOr<HttpResponse> EndSession(const ApiContext& context, const ApiCall
 
 absl::StatusOr<HttpResponse> SubmitJob(const ApiContext& context, const ApiCall& call) {
   v1::JobSpec spec;
-  const auto read = google::protobuf::util::JsonStringToMessage(call.request.body, &spec);
-  if (!read.ok()) {
-    return absl::InvalidArgumentError(fmt::format("the body is no job: {}", std::string(read.message())));
-  }
+  HONE_RETURN_IF_ERROR(ReadBody(call, "job", &spec));
   if (spec.request_id().empty()) spec.set_request_id(RandomId());
-  const auto note = [&](std::string_view object, const absl::Status& result) {
-    context.visitors->Note(call.visitor, call.request.peer, "JobService/Submit", object, result);
-  };
-  HONE_ASSIGN_OR_RETURN(const v1::Job job,
-                        SubmitFor(*context.shell, *context.file_rights, call.visitor.caller(), std::move(spec), note));
+  HONE_ASSIGN_OR_RETURN(const v1::Job job, SubmitFor(*context.shell, *context.file_rights, call.visitor.caller(),
+                                                     std::move(spec), NoteOf(context, call, "JobService/Submit")));
   return JsonResponse(JobDetailToJson(job, {}, absl::Now()));
 }
 
@@ -69,7 +62,7 @@ absl::StatusOr<HttpResponse> CancelJob(const ApiContext& context, const ApiCall&
   bool changed = false;
   const auto job = Await<v1::Job>([&](Done<v1::Job> done) { changed = context.shell->CancelJob(id, std::move(done)); });
   if (changed || !job.ok()) {
-    context.visitors->Note(call.visitor, call.request.peer, "JobService/Cancel", id, job.status());
+    NoteOf(context, call, "JobService/Cancel")(id, job.status());
   }
   if (!job.ok()) return job.status();
   return JsonResponse({{"job", job->id()}});
@@ -83,7 +76,7 @@ absl::StatusOr<HttpResponse> DrainAgent(const ApiContext& context, const ApiCall
   }
   const auto drained = Await<v1::DrainResponse>(
       [&](Done<v1::DrainResponse> done) { context.shell->Drain(agent, reason, std::move(done)); });
-  context.visitors->Note(call.visitor, call.request.peer, "AdminService/Drain", agent, drained.status());
+  NoteOf(context, call, "AdminService/Drain")(agent, drained.status());
   return Changed(call, drained.status());
 }
 
@@ -91,7 +84,7 @@ absl::StatusOr<HttpResponse> ReleaseAgent(const ApiContext& context, const ApiCa
   const std::string& agent = call.names[0];
   const auto released = Await<v1::UndrainResponse>(
       [&](Done<v1::UndrainResponse> done) { context.shell->Undrain(agent, std::move(done)); });
-  context.visitors->Note(call.visitor, call.request.peer, "AdminService/Undrain", agent, released.status());
+  NoteOf(context, call, "AdminService/Undrain")(agent, released.status());
   return Changed(call, released.status());
 }
 

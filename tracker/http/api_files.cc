@@ -24,11 +24,6 @@ std::string SenderOf(const ApiCall& call) {
   return caller.has_value() ? UriOf(*caller) : "";
 }
 
-void AddToAudit(const ApiContext& context, const ApiCall& call, std::string_view method, const std::string& digest,
-                const absl::Status& result) {
-  context.visitors->Note(call.visitor, call.request.peer, method, digest, result);
-}
-
 absl::StatusOr<int64_t> IndexIn(const std::string& text) {
   int64_t index = 0;
   const char* end = text.data() + text.size();
@@ -92,7 +87,7 @@ absl::Status PutWhole(FileStore& store, const std::string& digest, std::string_v
 // The error of a caller who may not fetch the file is in the audit log.
 absl::Status CheckFetch(const ApiContext& context, const ApiCall& call, std::string_view method) {
   const absl::Status allowed = context.file_rights->CheckFetch(call.visitor.caller(), call.names[0]);
-  if (!allowed.ok()) AddToAudit(context, call, method, call.names[0], allowed);
+  if (!allowed.ok()) NoteOf(context, call, method)(call.names[0], allowed);
   return allowed;
 }
 
@@ -107,7 +102,7 @@ absl::StatusOr<HttpResponse> OfferFile(const ApiContext& context, const ApiCall&
   if (!file.ok()) return file.status();
   const absl::StatusOr<FileStore::OfferResult> offer =
       context.file_store->Offer(*file, context.file_rights->OwnerOf(call.visitor.caller()), SenderOf(call));
-  if (!offer.ok() || offer->completed) AddToAudit(context, call, "FileService/Offer", file->digest, offer.status());
+  if (!offer.ok() || offer->completed) NoteOf(context, call, "FileService/Offer")(file->digest, offer.status());
   if (!offer.ok()) return offer.status();
   return JsonResponse({{"digest", file->digest}, {"missing", offer->missing}});
 }
@@ -118,7 +113,7 @@ absl::StatusOr<HttpResponse> PutChunk(const ApiContext& context, const ApiCall& 
   const absl::StatusOr<FileStore::PutResult> put =
       context.file_store->Put(digest, index, call.request.body, SenderOf(call));
   if (put.ok() ? put->completed : !absl::IsNotFound(put.status())) {
-    AddToAudit(context, call, "FileService/Put", digest, put.status());
+    NoteOf(context, call, "FileService/Put")(digest, put.status());
   }
   if (!put.ok()) return put.status();
   return JsonResponse({{"digest", digest}, {"missing", put->missing}});
@@ -128,7 +123,7 @@ absl::StatusOr<HttpResponse> PutFile(const ApiContext& context, const ApiCall& c
   const std::string& digest = call.names[0];
   const absl::Status put = PutWhole(*context.file_store, digest, call.request.body,
                                     context.file_rights->OwnerOf(call.visitor.caller()), SenderOf(call));
-  AddToAudit(context, call, "FileService/Put", digest, put);
+  NoteOf(context, call, "FileService/Put")(digest, put);
   if (!put.ok()) return put;
   return JsonResponse({{"digest", digest}, {"bytes", call.request.body.size()}});
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handlers for fleet watches.
-#include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
-
 #include <utility>
 
 #include "base/status.h"
@@ -12,15 +9,6 @@
 #include "tracker/watch_requests.h"
 
 namespace hone::tracker {
-namespace {
-
-NoteChange NoteOf(const ApiContext& context, const ApiCall& call, std::string_view method) {
-  return [&context, &call, method](std::string_view object, const absl::Status& result) {
-    context.visitors->Note(call.visitor, call.request.peer, method, object, result);
-  };
-}
-
-}  // namespace
 
 absl::StatusOr<HttpResponse> ListWatches(const ApiContext& context, const ApiCall&) {
   HONE_ASSIGN_OR_RETURN(const v1::ListFleetWatchesResponse response,
@@ -41,10 +29,7 @@ absl::StatusOr<HttpResponse> ShowWatch(const ApiContext& context, const ApiCall&
 
 absl::StatusOr<HttpResponse> AddWatch(const ApiContext& context, const ApiCall& call) {
   v1::FleetWatchSpec spec;
-  const auto read = google::protobuf::util::JsonStringToMessage(call.request.body, &spec);
-  if (!read.ok()) {
-    return absl::InvalidArgumentError(fmt::format("the body is no watch: {}", std::string(read.message())));
-  }
+  HONE_RETURN_IF_ERROR(ReadBody(call, "watch", &spec));
   HONE_ASSIGN_OR_RETURN(const v1::FleetWatch watch,
                         AddWatchFor(*context.shell, *context.file_rights, call.visitor.caller(), std::move(spec),
                                     NoteOf(context, call, "FleetWatchService/Add")));
@@ -54,6 +39,14 @@ absl::StatusOr<HttpResponse> AddWatch(const ApiContext& context, const ApiCall& 
 absl::StatusOr<HttpResponse> RunWatch(const ApiContext& context, const ApiCall& call) {
   HONE_ASSIGN_OR_RETURN(const v1::FleetWatch watch, RunWatchFor(*context.shell, call.visitor.caller(), call.names[0],
                                                                 NoteOf(context, call, "FleetWatchService/Run")));
+  return JsonResponse(FleetWatchToJson(watch));
+}
+
+absl::StatusOr<HttpResponse> AcceptWatch(const ApiContext& context, const ApiCall& call) {
+  HONE_ASSIGN_OR_RETURN(const std::string device, call.Text("device"));
+  HONE_ASSIGN_OR_RETURN(const v1::FleetWatch watch,
+                        AcceptNightFor(*context.shell, call.visitor.caller(), call.names[0], device,
+                                       NoteOf(context, call, "FleetWatchService/Accept")));
   return JsonResponse(FleetWatchToJson(watch));
 }
 

@@ -132,6 +132,7 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/watches/*", "/hone.v1.FleetWatchService/Get", ShowWatch},
       {"DELETE", "/api/v1/watches/*", "/hone.v1.FleetWatchService/Remove", RemoveWatch},
       {"POST", "/api/v1/watches/*/run", "/hone.v1.FleetWatchService/Run", RunWatch},
+      {"POST", "/api/v1/watches/*/accept", "/hone.v1.FleetWatchService/Accept", AcceptWatch},
       {"GET", "/api/v1/devices", "/hone.v1.AdminService/ListDevices", ListDevices},
       {"GET", "/api/v1/tuners", "/hone.v1.AdminService/ListTuners", ListTuners},
       {"GET", "/api/v1/workloads/*", "/hone.v1.RecordService/Query", ShowWorkload},

@@ -107,6 +107,8 @@ class Farm {
   absl::StatusOr<v1::FleetWatch> AddWatch(v1::FleetWatchSpec spec, absl::Time now);
   absl::StatusOr<v1::FleetWatch> RunWatch(const std::string& name, const std::optional<std::string>& submitter,
                                           absl::Time now);
+  absl::StatusOr<v1::FleetWatch> AcceptNight(const std::string& name, const std::string& device,
+                                             const std::optional<std::string>& submitter, absl::Time now);
   absl::Status RemoveWatch(const std::string& name, const std::optional<std::string>& submitter, absl::Time now);
   absl::StatusOr<v1::FleetWatch> GetWatch(const std::string& name, absl::Time now) const;
   std::vector<v1::FleetWatch> ListWatches(absl::Time now) const;  // by name, with the newest nights
@@ -119,7 +121,7 @@ class Farm {
   // Whether the running job's batches wait because no device can take them. Its tuner still reports the speed of
   // before.
   bool LacksDevice(const std::string& job_id) const { return absent_since_.contains(job_id); }
-  // The files among these that open jobs or batches name.
+  // The files among these that open jobs, batches or watches name.
   std::set<std::string> FilesInUse(const std::vector<std::string>& digests) const;
   // The packages that tuners had run for their jobs (JobSpec.model), once these jobs have ended. Each is returned once,
   // and none that another job may have run again: one that runs it, or that may be storing it now.

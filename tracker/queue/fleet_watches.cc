@@ -98,19 +98,20 @@ bool IsNews(v1::FleetVerdict verdict, v1::FleetVerdict told) {
   }
 }
 
-const v1::FleetNight* NewestMeasured(const v1::FleetWatchDevice& device) {
-  for (int i = device.nights_size() - 1; i >= 0; --i) {
-    if (device.nights(i).median_seconds() > 0) return &device.nights(i);
-  }
-  return nullptr;
-}
-
-// Drops the oldest night if there are too many. The first measured ones stay, because a drift is measured against them.
+// Drops the oldest night if there are too many. The first measured ones since the accepted one stay, because a drift is
+// measured against them.
 void DropOldNight(int nights_max, v1::FleetWatchDevice& device) {
   if (device.nights_size() <= nights_max) return;
+  const auto& nights = device.nights();
+  const auto accepted =
+      std::find_if(nights.rbegin(), nights.rend(), [](const auto& night) { return night.accepted(); });
+  if (accepted != nights.rend() && accepted != nights.rend() - 1) {  // no later night is compared with those before it
+    device.mutable_nights()->DeleteSubrange(0, 1);
+    return;
+  }
   int index = 0;
   for (int kept = 0; index + 1 < device.nights_size() && kept < kDriftNights; ++index) {
-    if (device.nights(index).median_seconds() > 0) ++kept;
+    if (WasMeasured(device.nights(index))) ++kept;
   }
   device.mutable_nights()->DeleteSubrange(index + 1 < device.nights_size() ? index : 0, 1);
 }
@@ -264,6 +265,30 @@ void FleetWatches::EndNight(const std::string& name, const std::string& device, 
   SetNotice(spec, row);
 }
 
+absl::Status FleetWatches::Accept(const std::string& name, const std::string& device) {
+  const v1::FleetWatch& watch = watches_.at(name);
+  bool known = device.empty(), accepted = false;
+  for (const v1::FleetWatchDevice& each : watch.devices()) {
+    if (!device.empty() && each.device() != device) continue;
+    known = true;
+    if (NewestMeasuredNight(each) == nullptr) continue;
+    accepted = true;
+    v1::FleetWatchDevice& row = At(name, each.device());
+    auto& nights = *row.mutable_nights();
+    const auto newest = std::ranges::find_if(nights.rbegin(), nights.rend(), WasMeasured);
+    newest->set_accepted(true);
+    row.set_told(v1::FLEET_VERDICT_OK);  // whoever accepts it knows it
+    if (row.has_notice()) row.mutable_notice()->set_closed(true);
+  }
+  if (!known) {
+    return absl::NotFoundError(fmt::format("the watch '{}' has no device '{}'; hone watch-fleet show {} lists them",
+                                           name, TruncateUtf8(device, 80), name));
+  }
+  if (accepted) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("the watch '{0}' has measured nothing yet; hone watch-fleet run {0} measures now", name));
+}
+
 // A notice is about the newest measured night; one about an earlier night that was not delivered gives way to it.
 void FleetWatches::SetNotice(const v1::FleetWatchSpec& spec, v1::FleetWatchDevice& device) const {
   if (spec.notify_url().empty()) return;
@@ -278,7 +303,7 @@ std::vector<NightNotice> FleetWatches::NoticesToSend() const {
   for (const auto& [name, watch] : watches_) {
     for (const v1::FleetWatchDevice& device : watch.devices()) {
       if (!device.has_notice() || device.notice().closed()) continue;
-      const v1::FleetNight* night = NewestMeasured(device);
+      const v1::FleetNight* night = NewestMeasuredNight(device);
       if (night == nullptr) continue;
       notices.push_back({name, device.device(), watch.spec().notify_url(), *night, device.notice()});
     }
@@ -296,7 +321,7 @@ void FleetWatches::RecordNotice(const NightNotice& sent, const v1::JobNotice& no
   const v1::FleetVerdict verdict = sent.night.verdict();
   const bool is_bad = verdict == v1::FLEET_VERDICT_SLOWER || verdict == v1::FLEET_VERDICT_DRIFT;
   if (delivered) row.set_told(is_bad ? verdict : v1::FLEET_VERDICT_OK);
-  const v1::FleetNight* newest = NewestMeasured(row);
+  const v1::FleetNight* newest = NewestMeasuredNight(row);
   const bool is_newest = newest != nullptr && newest->job_id() == sent.night.job_id();
   if (is_newest) {
     *row.mutable_notice() = notice;

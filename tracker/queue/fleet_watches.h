@@ -57,6 +57,9 @@ class FleetWatches {
   void NoteOpen(const std::string& name, const std::string& device, const std::string& job_id, absl::Time due);
   // Ends the device's open job, if there is one: judges the night and appends it to the nights before.
   void EndNight(const std::string& name, const std::string& device, v1::FleetNight night);
+  // Takes the newest measured night of the device as good; "": of every device that has one. The watch must exist.
+  // kNotFound: it has no such device. kFailedPrecondition: nothing was measured yet.
+  absl::Status Accept(const std::string& name, const std::string& device);
 
   // Notices that were neither delivered nor given up.
   std::vector<NightNotice> NoticesToSend() const;

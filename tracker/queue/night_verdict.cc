@@ -26,11 +26,9 @@ constexpr double kClockDropMin = 0.05;       // as a fraction; clocks differ by 
 constexpr double kWarmerMin = 10;            // degrees; rooms differ by less from night to night
 constexpr size_t kValueBytesMax = 120;       // of a value in a cause
 
-bool WasMeasured(const v1::FleetNight& night) { return night.median_seconds() > 0; }
-
 bool IsGood(const v1::FleetNight& night) {
-  return WasMeasured(night) && night.verdict() != v1::FLEET_VERDICT_SLOWER &&
-         night.verdict() != v1::FLEET_VERDICT_DRIFT;
+  const bool is_bad = night.verdict() == v1::FLEET_VERDICT_SLOWER || night.verdict() == v1::FLEET_VERDICT_DRIFT;
+  return WasMeasured(night) && (night.accepted() || !is_bad);
 }
 
 Nights First(const Nights& nights, size_t count) {
@@ -132,10 +130,13 @@ double SlowDriftOf(const Nights& good, const Nights& measured, double limit) {
 
 NightVerdict JudgeNight(std::span<const v1::FleetNight> earlier, const v1::FleetNight& night, double slower_than) {
   if (!WasMeasured(night)) return {.verdict = v1::FLEET_VERDICT_DID_NOT_RUN, .cause = night.problem()};
-  Nights good, measured;
+  Nights good, measured, since_accepted;
   for (const v1::FleetNight& one : earlier) {
+    if (one.accepted()) good.clear(), since_accepted.clear();
     if (IsGood(one)) good.push_back(&one);
-    if (WasMeasured(one)) measured.push_back(&one);
+    if (!WasMeasured(one)) continue;
+    measured.push_back(&one);
+    since_accepted.push_back(&one);
   }
   if (good.empty()) return {};
   const Nights reference = Last(good, kReferenceNights);
@@ -148,8 +149,8 @@ NightVerdict JudgeNight(std::span<const v1::FleetNight> earlier, const v1::Fleet
     return verdict;
   }
   const std::vector<std::string> changes = Differences(*measured.back(), night);
-  measured.push_back(&night);
-  if (const double drift = SlowDriftOf(good, measured, limit); drift > 0) {
+  since_accepted.push_back(&night);
+  if (const double drift = SlowDriftOf(good, since_accepted, limit); drift > 0) {
     const Nights first = First(good, kDriftNights);
     verdict.verdict = v1::FLEET_VERDICT_DRIFT;
     verdict.change = drift;

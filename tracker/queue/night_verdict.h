@@ -13,6 +13,17 @@
 
 namespace hone::tracker {
 
+// Whether the night has times; otherwise FleetNight.problem says why not.
+inline bool WasMeasured(const v1::FleetNight& night) { return night.median_seconds() > 0; }
+
+// The newest measured night of the device; null: there is none. It refers to the device.
+inline const v1::FleetNight* NewestMeasuredNight(const v1::FleetWatchDevice& device) {
+  for (int i = device.nights_size() - 1; i >= 0; --i) {
+    if (WasMeasured(device.nights(i))) return &device.nights(i);
+  }
+  return nullptr;
+}
+
 struct NightVerdict {
   v1::FleetVerdict verdict = v1::FLEET_VERDICT_OK;
   double change = 0;             // against reference_seconds, as a fraction: 0.05 is 5% slower
@@ -26,7 +37,8 @@ inline constexpr int kReferenceNights = 7, kDriftNights = 5;
 // earlier: the nights before, the oldest first, with their verdicts. slower_than: a fraction, 0.03 = 3%.
 //
 // - The reference is the median of the last kReferenceNights good nights. A good night was measured and was neither
-//   slower nor drifting, so a regression does not become the reference.
+//   slower nor drifting, so a regression does not become the reference. An accepted night is good, and no night before
+//   it counts for the reference or for a drift.
 // - SLOWER: slower than the reference by more than slower_than and by more than nights differ by chance (three standard
 //   deviations, estimated from the differences between the last measured nights; with fewer than four of them from the
 //   spread of the runs).

@@ -103,6 +103,15 @@ absl::StatusOr<v1::FleetWatch> Farm::RunWatch(const std::string& name, const std
   return Described(*watch, now, JobsAhead());
 }
 
+absl::StatusOr<v1::FleetWatch> Farm::AcceptNight(const std::string& name, const std::string& device,
+                                                 const std::optional<std::string>& submitter, absl::Time now) {
+  now = AdvanceClock(now);
+  HONE_RETURN_IF_ERROR(CheckStorage());
+  HONE_ASSIGN_OR_RETURN(const v1::FleetWatch* watch, watches_.FindFor(name, submitter));
+  HONE_RETURN_IF_ERROR(watches_.Accept(name, device));
+  return Described(*watch, now, JobsAhead());
+}
+
 absl::Status Farm::RemoveWatch(const std::string& name, const std::optional<std::string>& submitter, absl::Time now) {
   now = AdvanceClock(now);
   HONE_RETURN_IF_ERROR(CheckStorage());

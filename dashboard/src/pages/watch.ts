@@ -37,6 +37,7 @@ const nightColumns: Column<Night>[] = [
     by: (night) => night.verdict,
     cell: (night) => [
       badge(verdictText(night.verdict)),
+      night.accepted ? ' accepted' : null,
       night.cause ? h('span', { class: 'note block' }, night.cause) : null,
     ],
   },
@@ -105,10 +106,16 @@ class NightPlot {
   }
 }
 
-function nightsOf(window: Window, row: WatchedDevice): Child {
+/** accept: takes the device's newest night as good. */
+function nightsOf(window: Window, row: WatchedDevice, accept: () => void): Child {
+  const newest = [...row.nights].reverse().find((night) => night.median_ms !== null);
+  const isBad = newest !== undefined && (newest.verdict === 'slower' || newest.verdict === 'drift');
   return section(
     row.device,
     h('p', {}, ...verdictOf({ device: row })),
+    isBad && !newest.accepted && may(window.farm, 'watch')
+      ? h('div', { class: 'actions' }, button('Accept…', accept, { 'aria-label': `Accept ${row.device}` }))
+      : null,
     table({
       name: `Nights on ${row.device}`,
       columns: nightColumns,
@@ -135,6 +142,16 @@ export function watchPage(window: Window): Page {
     try {
       watch = await act<Watch>('POST', `${path}/run`);
       window.say(`${name} is measured now.`);
+    } catch (error) {
+      window.say(textOf(error));
+    }
+  }
+  async function accept(device: string) {
+    if (!(await confirmed(`Accept ${device}?`, 'Later nights are compared with the newest one, and with none before.', 'Accept')))
+      return;
+    try {
+      watch = await act<Watch>('POST', `${path}/accept`, { device });
+      window.say(`The newest night of ${device} is accepted.`);
     } catch (error) {
       window.say(textOf(error));
     }
@@ -176,7 +193,7 @@ export function watchPage(window: Window): Page {
             )
           : null,
         section('Over time', plot.place(watch)),
-        ...watch.devices.map((device) => nightsOf(window, device)),
+        ...watch.devices.map((device) => nightsOf(window, device, () => void accept(device.device))),
       ];
     },
   };

@@ -200,9 +200,9 @@ TEST(AccessTest, RolesMayCallTheirMethods) {
                                          "AdminService/ListDevices", "JoinService/Renew",      "JoinService/WhoAmI",
                                          "AdminService/ListTuners",  "FleetWatchService/List", "FleetWatchService/Get"};
   std::set<std::string> client = reading;
-  client.insert({"FleetWatchService/Add", "FleetWatchService/Run", "FleetWatchService/Remove", "JobService/Submit",
-                 "JobService/Cancel", "FileService/Offer", "FileService/Put", "FileService/Describe",
-                 "FileService/Get"});
+  client.insert({"FleetWatchService/Add", "FleetWatchService/Run", "FleetWatchService/Accept",
+                 "FleetWatchService/Remove", "JobService/Submit", "JobService/Cancel", "FileService/Offer",
+                 "FileService/Put", "FileService/Describe", "FileService/Get"});
   std::set<std::string> admin = client;
   admin.insert({"AdminService/Drain", "AdminService/Undrain", "RecordService/Append", "IdentityService/CreateToken",
                 "IdentityService/ListTokens", "IdentityService/RevokeToken", "IdentityService/ListIdentities",

@@ -335,18 +335,60 @@ TEST_F(FleetWatchesTest, AnUndeliveredNoticeGivesWayToTheNextNight) {
   EXPECT_EQ(farm_->NightNotices()[0].night.verdict(), v1::FLEET_VERDICT_OK);
 }
 
-TEST_F(FleetWatchesTest, OldNightsAreDroppedExceptTheFirst) {
-  FleetWatches watches(WatchOptions{.nights_max = 10}, {});
-  ASSERT_TRUE(watches.Add(WatchSpec(), now_).ok());
-  for (int i = 1; i <= 30; ++i) {
+TEST_F(FleetWatchesTest, AnAcceptedNightIsGood) {
+  FakeAgent board("board", "1");
+  Register(board);
+  v1::FleetWatchSpec spec = WatchSpec();
+  spec.set_notify_url(kHook);
+  ASSERT_TRUE(farm_->AddWatch(spec, now_).ok());
+  const std::string ann = "hone://farm/client/ann";
+  EXPECT_TRUE(absl::IsFailedPrecondition(farm_->AcceptNight("nightly", "", ann, now_).status()));
+  for (const double seconds : {0.010, 0.010, 0.012}) MeasureNow(board, seconds);
+  ASSERT_EQ(Newest().verdict(), v1::FLEET_VERDICT_SLOWER);
+  ASSERT_THAT(farm_->NightNotices(), SizeIs(1));
+  EXPECT_TRUE(absl::IsNotFound(farm_->AcceptNight("nightly", "other/cpu", ann, now_).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(farm_->AcceptNight("nightly", "", "hone://farm/client/bob", now_).status()));
+  ASSERT_TRUE(farm_->AcceptNight("nightly", "board/cpu", ann, now_).ok());
+  EXPECT_TRUE(Newest().accepted());
+  EXPECT_THAT(farm_->NightNotices(), IsEmpty()) << "whoever accepts it knows it";
+  MeasureNow(board, 0.012);
+  EXPECT_EQ(Newest().verdict(), v1::FLEET_VERDICT_OK);
+  EXPECT_EQ(Newest().reference_seconds(), 0.012);
+  EXPECT_THAT(farm_->NightNotices(), IsEmpty());
+}
+
+// Numbers of the nights from `first` to `last` are their job ids. Night 2 was not measured.
+void AddNights(FleetWatches& watches, int first, int last) {
+  for (int i = first; i <= last; ++i) {
     v1::FleetNight night;
     if (i != 2) night.set_median_seconds(i);
     night.set_job_id(std::to_string(i));
     watches.EndNight("nightly", "board", night);
   }
+}
+
+std::string KeptNights(const FleetWatches& watches) {
   std::string kept;
   for (const v1::FleetNight& night : watches.Find("nightly")->devices(0).nights()) kept += night.job_id() + " ";
-  EXPECT_EQ(kept, "1 2 3 4 5 6 27 28 29 30 ");
+  return kept;
+}
+
+TEST_F(FleetWatchesTest, OldNightsAreDroppedExceptTheFirst) {
+  FleetWatches watches(WatchOptions{.nights_max = 10}, {});
+  ASSERT_TRUE(watches.Add(WatchSpec(), now_).ok());
+  AddNights(watches, 1, 30);
+  EXPECT_EQ(KeptNights(watches), "1 2 3 4 5 6 27 28 29 30 ");
+}
+
+TEST_F(FleetWatchesTest, NightsBeforeTheAcceptedOneAreDroppedFirst) {
+  FleetWatches watches(WatchOptions{.nights_max = 10}, {});
+  ASSERT_TRUE(watches.Add(WatchSpec(), now_).ok());
+  AddNights(watches, 1, 8);
+  ASSERT_TRUE(watches.Accept("nightly", "board").ok());
+  AddNights(watches, 9, 14);
+  EXPECT_EQ(KeptNights(watches), "5 6 7 8 9 10 11 12 13 14 ");
+  AddNights(watches, 15, 30);
+  EXPECT_EQ(KeptNights(watches), "8 9 10 11 12 26 27 28 29 30 ");
 }
 
 TEST_F(FleetWatchesTest, AWrongWallClockDelaysAWatchByADayAtMost) {

@@ -90,6 +90,20 @@ TEST(NightVerdictTest, ARegressionDoesNotBecomeTheReference) {
   EXPECT_EQ(history.Add(NightOf(10)).verdict, v1::FLEET_VERDICT_OK);
 }
 
+TEST(NightVerdictTest, AnAcceptedNightIsTheReferenceOfThoseAfterIt) {
+  History history;
+  history.AddAll({10, 10, 10, 10, 12});
+  history.nights.back().set_accepted(true);
+  const NightVerdict next = history.Add(NightOf(12.1));
+  EXPECT_EQ(next.verdict, v1::FLEET_VERDICT_OK) << next.cause;
+  EXPECT_EQ(next.reference_seconds, 0.012);
+  history.AddAll({12, 12, 12, 12, 12, 12, 12});
+  for (const v1::FleetNight& night : history.nights) {
+    EXPECT_NE(night.verdict(), v1::FLEET_VERDICT_DRIFT) << "the first nights no longer count";
+  }
+  EXPECT_EQ(history.Add(NightOf(13)).verdict, v1::FLEET_VERDICT_SLOWER);
+}
+
 TEST(NightVerdictTest, AFasterLevelBecomesTheReference) {
   History history;
   history.AddAll({10, 10, 10, 10, 10});

@@ -198,6 +198,11 @@ TEST_F(ApiTest, AWatchShowsItsNights) {
   ASSERT_EQ(row["nights"].size(), 2u);
   EXPECT_EQ(row["nights"][1]["environment"]["governor"], "performance");
   EXPECT_EQ(row["nights"][1]["clock_mhz"], 1400);
+  EXPECT_EQ(Post("/api/v1/watches/nightly/accept", R"({"device": "none"})").status, 404);
+  const HttpResponse accepted = Post("/api/v1/watches/nightly/accept", R"({"device": "nightboard/cpu"})");
+  row = Json::parse(accepted.body)["devices"][0];
+  EXPECT_EQ(row["nights"][1]["accepted"], true);
+  EXPECT_EQ(row["notice"]["due"], false);
   EXPECT_EQ(Get("/api/v1/watches/none").status, 404);
   EXPECT_EQ(Answer(Request("DELETE", "/api/v1/watches/nightly")).status, 200);
   EXPECT_EQ(Get("/api/v1/watches/nightly").status, 404);

@@ -196,6 +196,9 @@ TEST_F(OpenApiTest, AnswersToChangesConform) {
   ExpectConforms("POST", "/api/v1/watches", Post("/api/v1/watches", watch.dump()));
   ExpectConforms("POST", "/api/v1/watches/*/run", Post("/api/v1/watches/n/run", ""));
   ExpectConforms("DELETE", "/api/v1/watches/*", Answer(Request("DELETE", "/api/v1/watches/n")));
+  AddWatch();
+  MeasureNight();
+  ExpectConforms("POST", "/api/v1/watches/*/accept", Post("/api/v1/watches/nightly/accept", "{}"));
   ExpectConforms("POST", "/api/v1/agents/*/drain", Post("/api/v1/agents/board/drain", R"({"reason": "a fan"})"));
   ExpectConforms("POST", "/api/v1/agents/*/release", Post("/api/v1/agents/board/release", ""));
 }
