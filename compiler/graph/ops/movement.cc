@@ -277,13 +277,20 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
 }
 
 // Returns the position in [0, extent) that an outside position is mapped to; `position` itself if mode is constant.
-Expr PadSource(const std::string& mode, const Expr& position, const Size& extent) {
+// pad_max: the most elements on a side. Positions that are at most one round away need no remainder, whose division
+// takes several times the copy if the extent is open.
+Expr PadSource(const std::string& mode, const Expr& position, const Size& extent, int64_t pad_max) {
   if (mode == "edge") return Min(Max(position, Expr(0)), Expr(extent - 1));
-  if (mode == "wrap") return FloorMod(position, Expr(extent));
+  if (mode == "wrap") {
+    if (pad_max > extent.min()) return FloorMod(position, Expr(extent));
+    const Expr beyond = MakeSelect(position >= Expr(extent), position - Expr(extent), position);
+    return MakeSelect(position < Expr(0), position + Expr(extent), beyond);
+  }
   if (mode == "reflect") {
     if (extent == 1) return Expr(0);
-    Expr folded = FloorMod(position, Expr(2 * (extent - 1)));
-    return Min(folded, Expr(2 * (extent - 1)) - folded);
+    const Expr round(2 * (extent - 1));
+    const Expr folded = pad_max < extent.min() ? Max(position, Expr(0) - position) : FloorMod(position, round);
+    return Min(folded, round - folded);
   }
   return position;
 }
@@ -314,7 +321,7 @@ OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mod
         if (before.max() > 0) require(source[d] >= Expr(0));
         if (after.max() > 0) require(source[d] < Expr(x->shape[d]));
       }
-      source[d] = PadSource(mode, source[d], x->shape[d]);
+      source[d] = PadSource(mode, source[d], x->shape[d], std::max(before.max(), after.max()));
     }
     if (!inside.defined()) return Read(x, std::move(source));
     return MakeSelect(inside, Read(x, std::move(source)), fill);

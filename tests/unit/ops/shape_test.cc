@@ -83,6 +83,13 @@ TEST(MovementOps, PadInAllModes) {
   ExpectNumbers(pad("reflect", 2, 2), {3, 2, 1, 2, 3, 2, 1});
   ExpectNumbers(pad("edge", 1, 2), {1, 1, 2, 3, 3, 3});
   ExpectNumbers(pad("wrap", 1, 2), {3, 1, 2, 3, 1, 2});
+  // As many elements as one turn has, and more.
+  ExpectNumbers(pad("reflect", 3, 3), {2, 3, 2, 1, 2, 3, 2, 1, 2});
+  ExpectNumbers(pad("reflect", 5, 4), {2, 1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3});
+  ExpectNumbers(pad("reflect", -1, 2), {2, 3, 2, 1});
+  ExpectNumbers(pad("wrap", 3, 3), {1, 2, 3, 1, 2, 3, 1, 2, 3});
+  ExpectNumbers(pad("wrap", 4, 5), {3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2});
+  ExpectNumbers(pad("wrap", -1, 2), {2, 3, 1, 2});
   ExpectNumbers({"Pad", {x}, {{"pads", IntList({0, 1})}, {"value", 9.0}}, 10}, {1, 2, 3, 9});
   ExpectOutput({"Pad", {Counting({2, 1}), Ints({2}, {1, 0}), Absent(), Ints({1}, {-1})}, {}, 18}, {2, 2}, {0, 0, 0, 1});
 }
