@@ -42,8 +42,11 @@ class RawWriter {
     return Ops(op, std::move(inputs), 1, std::move(attributes)).front();
   }
   std::vector<std::string> Ops(const std::string& op, std::vector<std::string> inputs, size_t outputs,
-                               RawAttributes attributes = {}) {
-    RawNode node = {.name = fmt::format("{}{}_{}", prefix_, op, nodes_.size()), .op = op, .inputs = std::move(inputs)};
+                               RawAttributes attributes = {}, const std::string& domain = "") {
+    RawNode node = {.name = fmt::format("{}{}_{}", prefix_, op, nodes_.size()),
+                    .op = op,
+                    .domain = domain,
+                    .inputs = std::move(inputs)};
     for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(fmt::format("{}:{}", node.name, i));
     for (auto& [name, value] : attributes) node.attributes[name].value = std::move(value);
     nodes_.push_back(std::move(node));
@@ -278,9 +281,10 @@ constexpr size_t kWeights = 1, kRecurrent = 2, kLengths = 4, kFirstState = 5, kP
 // Writes one direction of a recurrence as a loop over one-step recurrences of the same kind.
 class RecurrenceWriter {
  public:
-  // `step` has the inputs and attributes of the direction. Names start with `prefix`.
-  RecurrenceWriter(RawNode step, std::string prefix, bool reversed)
-      : step_(std::move(step)), prefix_(std::move(prefix)), reversed_(reversed), before_(prefix_) {
+  // `step` has the inputs and attributes of the direction. Names start with `prefix`. projects: one product before the
+  // loop multiplies the inputs of all steps by the weights, which each step would read again.
+  RecurrenceWriter(RawNode step, std::string prefix, bool reversed, bool projects)
+      : step_(std::move(step)), prefix_(std::move(prefix)), reversed_(reversed), projects_(projects), before_(prefix_) {
     step_.inputs.resize(kPeepholes + 1);
   }
 
@@ -288,7 +292,8 @@ class RecurrenceWriter {
   std::vector<RawNode> Write() {
     const std::string steps = before_.Extent(step_.inputs[0], TimeAxis());
     const size_t states = step_.op == "LSTM" ? 2 : 1;
-    RawNode loop = MakeLoop(step_, steps, "", Body(steps, states));
+    const std::string data = projects_ ? Projected() : step_.inputs[0];
+    RawNode loop = MakeLoop(step_, steps, "", Body(data, steps, states));
     loop.name = prefix_ + "Loop";
     for (size_t i = 0; i < states; ++i) {
       loop.inputs.push_back(FirstState(step_.inputs[kFirstState + i]));
@@ -318,6 +323,12 @@ class RecurrenceWriter {
   bool IsBatchFirst() const { return IntOf(step_, "layout", 0) != 0; }
   int64_t TimeAxis() const { return IsBatchFirst() ? 1 : 0; }
 
+  // The products of x [.., .., inputs] and the weights [1, gates * units, inputs].
+  std::string Projected() {
+    const std::string weights = before_.Squeeze(step_.inputs[kWeights], 0);
+    return before_.Op("MatMul", {step_.inputs[0], before_.Op("Transpose", {weights})});
+  }
+
   // The state before the first step: the given one, or zeros.
   std::string FirstState(const std::string& given) {
     if (!given.empty()) return given;
@@ -332,7 +343,8 @@ class RecurrenceWriter {
     return before_.Op("CastLike", {before_.Op("ConstantOfShape", {shape}), step_.inputs[0]});
   }
 
-  RawGraph Body(const std::string& steps, size_t states) const {
+  // data: the inputs of all steps.
+  RawGraph Body(const std::string& data, const std::string& steps, size_t states) const {
     RawWriter w(prefix_ + "body:");
     RawGraph body;
     const std::string counter = prefix_ + "step", goes_on = prefix_ + "goes_on";
@@ -341,7 +353,12 @@ class RecurrenceWriter {
     const std::string time = reversed_ ? w.Op("Sub", {w.Op("Sub", {steps, w.Int(1)}), counter}) : counter;
     RawNode step = step_;
     step.attributes.erase("direction");
-    step.inputs[0] = w.Unsqueeze(w.Op("Gather", {step_.inputs[0], time}, {{"axis", TimeAxis()}}), TimeAxis());
+    step.inputs[0] = w.Unsqueeze(w.Op("Gather", {data, time}, {{"axis", TimeAxis()}}), TimeAxis());
+    if (projects_) {
+      step.op = "Projected" + step.op;  // ops/recurrent.cc
+      step.domain = "hone";
+      step.inputs[kWeights].clear();
+    }
     // A length that is at most the number of steps before makes the one-step recurrence keep its state.
     if (!step_.inputs[kLengths].empty()) {
       step.inputs[kLengths] = w.Op("Sub", {step_.inputs[kLengths], w.Op("CastLike", {time, step_.inputs[kLengths]})});
@@ -353,7 +370,7 @@ class RecurrenceWriter {
       body.inputs.push_back({.name = step.inputs[kFirstState + i]});
     }
     const std::vector<std::string> made =
-        w.Ops(step.op, step.inputs, 1 + states, RawAttributes(attributes.begin(), attributes.end()));
+        w.Ops(step.op, step.inputs, 1 + states, RawAttributes(attributes.begin(), attributes.end()), step.domain);
     body.outputs.insert(body.outputs.end(), made.begin() + 1, made.end());
     body.outputs.push_back(w.Squeeze(made[0], TimeAxis()));
     body.nodes = w.Take();
@@ -362,7 +379,7 @@ class RecurrenceWriter {
 
   RawNode step_;
   const std::string prefix_;
-  const bool reversed_;
+  const bool reversed_, projects_;
   RawWriter before_;
 };
 
@@ -391,12 +408,13 @@ absl::StatusOr<RawNode> OneDirection(const RawNode& node, int64_t direction, Raw
   return one;
 }
 
+template <bool projects>
 absl::StatusOr<AsLoop> SpellRecurrence(const RawNode& node, int64_t /*opset*/) {
   const std::string direction = DirectionOf(node);
   AsLoop result;
   const size_t outputs = node.op == "LSTM" ? 3 : 2;
   if (direction != "bidirectional") {
-    RecurrenceWriter writer(node, "rnn:", direction == "reverse");
+    RecurrenceWriter writer(node, "rnn:", direction == "reverse", projects);
     result.nodes = writer.Write();
     for (size_t i = 0; i < outputs; ++i) result.outputs.push_back(writer.Output(i));
   } else {
@@ -405,7 +423,7 @@ absl::StatusOr<AsLoop> SpellRecurrence(const RawNode& node, int64_t /*opset*/) {
     std::vector<std::string> names;
     for (const int64_t d : {0, 1}) {
       HONE_ASSIGN_OR_RETURN(RawNode one, OneDirection(node, d, before));
-      RecurrenceWriter writer(std::move(one), fmt::format("rnn{}:", d), d == 1);
+      RecurrenceWriter writer(std::move(one), fmt::format("rnn{}:", d), d == 1, projects);
       for (RawNode& part : writer.Write()) parts.push_back(std::move(part));
       for (size_t i = 0; i < outputs; ++i) names.push_back(writer.Output(i));
     }
@@ -536,7 +554,9 @@ SpellAsLoop FindAsLoop(const RawNode& node, const TensorType* first) {
   const size_t time_axis = IntOf(node, "layout", 0) != 0 ? 1 : 0;
   const bool is_open = HasRecurrence(node) && first != nullptr && first->shape.size() == 3 &&
                        !first->shape[time_axis].IsFixed() && node.inputs.size() > kRecurrent;
-  return is_open ? SpellRecurrence : nullptr;
+  if (!is_open) return nullptr;
+  // The products would be rounded to a short type.
+  return ir::SizeOf(first->dtype) < 4 ? SpellRecurrence<false> : SpellRecurrence<true>;
 }
 
 absl::StatusOr<ValueId> PlaceRows(Graph& graph, ValueId rows, int64_t axis, bool reversed) {

@@ -16,11 +16,11 @@
 namespace hone::graph {
 
 Context Importer::InsideOf(const RawNode& node, size_t index, const Context& context) const {
-  return {context.opsets,    context.call_attributes,
-          context.depth + 1, nullptr,
-          &context,          context.where + Describe(node, index) + ": ",
-          context.tentative, context.path + NameOf(node, index) + "/",
-          context.is_written};
+  return {context.opsets,     context.call_attributes,
+          context.depth + 1,  nullptr,
+          &context,           context.where + Describe(node, index) + ": ",
+          context.tentative,  context.path + NameOf(node, index) + "/",
+          context.is_written, context.is_own};
 }
 
 absl::StatusOr<std::vector<ValueId>> Importer::ImportIf(const RawNode& node, size_t index, const Context& context,
@@ -273,7 +273,7 @@ absl::StatusOr<std::vector<ValueId>> Importer::ImportLoopOnSequences(const RawNo
 absl::StatusOr<std::vector<ValueId>> Importer::ImportAsLoop(const RawNode& node, size_t /*index*/,
                                                             const Context& context, const Scope& outer) {
   HONE_ASSIGN_OR_RETURN(const AsLoop spelled, SpelledAsLoop(node, outer)(node, OpsetOf("", context.opsets)));
-  static const std::map<std::string, int64_t> kOwn = {{"", kOwnOpset}};
+  static const std::map<std::string, int64_t> kOwn = {{"", kOwnOpset}, {"hone", 1}};
   const Context inner{spelled.has_body ? context.opsets : kOwn,
                       spelled.has_body ? context.call_attributes : nullptr,
                       context.depth + 1,
@@ -282,7 +282,8 @@ absl::StatusOr<std::vector<ValueId>> Importer::ImportAsLoop(const RawNode& node,
                       context.where,
                       context.tentative || !spelled.has_body,
                       context.path,
-                      true};
+                      true,
+                      !spelled.has_body};
   Scope scope{.outer = &outer, .values = {}};
   HONE_RETURN_IF_ERROR(ImportNodes(spelled.nodes, spelled.outputs, inner, scope));
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, FindOutputs(spelled.outputs, scope));

@@ -140,7 +140,7 @@ absl::Status Importer::AddNodeProblem(const absl::Status& status, const RawNode&
 }
 
 absl::Status Importer::CheckOperator(RawNode& node, size_t index, const Context& context) {
-  if (node.domain == "hone") {  // passes rely on the attributes of their own operators
+  if (node.domain == "hone" && !context.is_own) {  // passes rely on the attributes of their own operators
     return absl::UnimplementedError(Describe(node, index) +
                                     ": domain 'hone' is internal to Hone; use operators of ONNX instead");
   }

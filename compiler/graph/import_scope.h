@@ -49,6 +49,9 @@ struct Context {
   std::string path = {};  // prefix of the names of origins: "loop/" in the body of node 'loop'
   // True inside of nodes that import writes in place of one of the file: these nodes are no origins themselves.
   bool is_written = false;
+  // True where all of these nodes are import's own: they are of opset kOwnOpset, and may use operators of domain
+  // "hone".
+  bool is_own = false;
 
   bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };

@@ -33,6 +33,7 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", QuantizeOps()},
       OpFamily{"", RecurrentOps()},
       OpFamily{"hone", PhasedConvOps()},
+      OpFamily{"hone", ProjectedOps()},
       OpFamily{"hone", GroupedConvOps()},
       OpFamily{"", RotaryOps()},
       OpFamily{"", CacheOps()},

@@ -52,6 +52,7 @@ std::span<const OpDef> SignalOps();          // signal.cc: DFT, STFT, MelWeightM
 std::span<const OpDef> MatMulOps();          // matmul.cc: MatMul, Gemm, MatMulInteger, QLinearMatMul
 std::span<const OpDef> QuantizeOps();        // quantize.cc: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
 std::span<const OpDef> RecurrentOps();       // recurrent.cc: RNN, GRU, LSTM
+std::span<const OpDef> ProjectedOps();       // recurrent.cc: domain "hone"
 std::span<const OpDef> RotaryOps();          // rotary.cc: RotaryEmbedding
 std::span<const OpDef> MultiplyAddOps();     // multiply_add.cc: domain "hone"
 std::span<const OpDef> TreeOps();            // tree_walk.cc: domain "hone"

@@ -6,7 +6,8 @@
 #include "fmt/format.h"
 
 // RNN, GRU and LSTM, unrolled over the sequence, whose length is known from the shape. One product with W covers the
-// inputs of all steps; each step only multiplies the state by R.
+// inputs of all steps; each step only multiplies the state by R. ProjectedRNN, ProjectedGRU and ProjectedLSTM of domain
+// "hone" have that product as input 0, [steps, batch, gates * units] or with the batch first, and no input W.
 
 namespace hone::graph {
 namespace {
@@ -21,6 +22,7 @@ using ir::Reduction;
 constexpr int64_t kUnrolledStepsMax = 16384;
 
 struct Recurrence {
+  bool projected = false;  // input 0 is the product with W
   int64_t gates = 1, steps = 0;
   Size batch = 0;
   int64_t inputs = 0, units = 0, directions = 1;
@@ -38,13 +40,15 @@ absl::Status CheckShape(const OpArgs& args, size_t input, const Shape& expected)
   return absl::OkStatus();
 }
 
-absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
+absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates, bool projected) {
   for (size_t i : {0, 1, 2}) {
+    if (projected && i == 1) continue;
     if (Rank(args.inputs[i]) != 3) return Malformed(fmt::format("input {} must have 3 dimensions", i));
     if (args.inputs[i]->dtype != args.inputs[0]->dtype) return Malformed("inputs 0 to 2 must be of one type");
   }
   const Shape& x = args.inputs[0]->shape;
   Recurrence rnn;
+  rnn.projected = projected;
   rnn.gates = gates;
   rnn.batch_first = args.Int("layout", 0) != 0;
   HONE_ASSIGN_OR_RETURN(rnn.steps, FixedSize(x[rnn.batch_first ? 1 : 0], "the number of steps"));
@@ -68,7 +72,12 @@ absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
     return Malformed("attribute hidden_size is not that of R (input 2)");
   const Shape state =
       rnn.batch_first ? Shape{rnn.batch, rnn.directions, rnn.units} : Shape{rnn.directions, rnn.batch, rnn.units};
-  HONE_RETURN_IF_ERROR(CheckShape(args, 1, {rnn.directions, gates * rnn.units, rnn.inputs}));
+  if (projected) {
+    if (args.Has(1) || rnn.directions != 1 || rnn.inputs != gates * rnn.units)
+      return Malformed("input 0 does not fit R");
+  } else {
+    HONE_RETURN_IF_ERROR(CheckShape(args, 1, {rnn.directions, gates * rnn.units, rnn.inputs}));
+  }
   HONE_RETURN_IF_ERROR(CheckShape(args, 2, {rnn.directions, gates * rnn.units, rnn.units}));
   HONE_RETURN_IF_ERROR(CheckShape(args, 3, {rnn.directions, 2 * gates * rnn.units}));
   HONE_RETURN_IF_ERROR(CheckShape(args, 4, {rnn.batch}));
@@ -85,6 +94,7 @@ class Direction {
       : args_(args), builder_(builder), rnn_(rnn), index_(index), cell_(std::move(cell)) {
     hidden_ = Initial(5);
     carry_ = Initial(6);
+    if (rnn.projected) return;
     const Expr direction(index);
     projected_ =
         builder.Reduce("project", rnn.wide, {rnn.steps, rnn.batch, rnn.gates * rnn.units}, {rnn.inputs},
@@ -103,7 +113,7 @@ class Direction {
       inputs.hidden = hidden_;
       inputs.carry = carry_;
       inputs.input = [this, step](const Expr& batch, const Expr& row) {
-        return MakeLoad(projected_, {Time(Expr(step), batch), batch, row});
+        return InputProduct(Time(Expr(step), batch), batch, row);
       };
       inputs.input_bias = Bias(0);
       inputs.recurrent_bias = Bias(rnn_.gates * rnn_.units);
@@ -137,6 +147,11 @@ class Direction {
   }
 
  private:
+  Expr InputProduct(const Expr& time, const Expr& batch, const Expr& row) const {
+    if (!rnn_.projected) return MakeLoad(projected_, {time, batch, row});
+    return ReadAs(rnn_.wide, args_.inputs[0], rnn_.batch_first ? Exprs{batch, time, row} : Exprs{time, batch, row});
+  }
+
   State Initial(size_t input) const {
     if (!args_.Has(input)) return nullptr;
     return [this, input](const Expr& batch, const Expr& unit) {
@@ -182,7 +197,7 @@ class Direction {
   const Recurrence& rnn_;
   const int64_t index_;
   const RecurrentCell cell_;
-  Buffer projected_;
+  Buffer projected_;  // null if input 0 is the product
   State hidden_, carry_;
   std::vector<State> history_;
 };
@@ -209,9 +224,9 @@ Buffer EmitFinal(StageBuilder& builder, const Recurrence& rnn, const std::vector
   });
 }
 
-OpResult Recurrent(const OpArgs& args, StageBuilder& builder, CellKind kind) {
+OpResult Recurrent(const OpArgs& args, StageBuilder& builder, CellKind kind, bool projected) {
   const int64_t gates = kind == CellKind::kRnn ? 1 : kind == CellKind::kGru ? 3 : 4;
-  HONE_ASSIGN_OR_RETURN(Recurrence rnn, ReadRecurrence(args, gates));
+  HONE_ASSIGN_OR_RETURN(Recurrence rnn, ReadRecurrence(args, gates, projected));
   std::vector<Direction> directions;
   directions.reserve(2);  // states refer to their Direction, so it must not move
   for (int64_t index = 0; index < rnn.directions; ++index) {
@@ -227,9 +242,16 @@ OpResult Recurrent(const OpArgs& args, StageBuilder& builder, CellKind kind) {
   return outputs;
 }
 
-OpResult Rnn(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kRnn); }
-OpResult Gru(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kGru); }
-OpResult Lstm(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kLstm); }
+template <CellKind kind>
+OpResult RecurrentOf(const OpArgs& args, StageBuilder& builder) {
+  return Recurrent(args, builder, kind, false);
+}
+
+template <CellKind kind>
+OpResult ProjectedOf(const OpArgs& args, StageBuilder& builder) {
+  if (!args.Has(2)) return Malformed("input 2 is missing");
+  return Recurrent(args, builder, kind, true);
+}
 
 void SequenceLengthRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 4 || Rank(args.inputs[0]) != 3) return;
@@ -238,13 +260,28 @@ void SequenceLengthRange(const OpArgs& args, size_t input, double* low, double* 
 }
 
 constexpr OpDef kRecurrentOps[] = {
-    {"GRU", Checked<Gru, 3, Elements::kFloat>, {}, SequenceLengthRange},
-    {"LSTM", Checked<Lstm, 3, Elements::kFloat>, {}, SequenceLengthRange},
-    {"RNN", Checked<Rnn, 3, Elements::kFloat>, {}, SequenceLengthRange},
+    {"GRU", Checked<RecurrentOf<CellKind::kGru>, 3, Elements::kFloat>, {}, SequenceLengthRange},
+    {"LSTM", Checked<RecurrentOf<CellKind::kLstm>, 3, Elements::kFloat>, {}, SequenceLengthRange},
+    {"RNN", Checked<RecurrentOf<CellKind::kRnn>, 3, Elements::kFloat>, {}, SequenceLengthRange},
+};
+constexpr OpDef kProjectedOps[] = {
+    {"ProjectedGRU",
+     Checked<ProjectedOf<CellKind::kGru>, 1, Elements::kFloat>,
+     {.label = {"gru"}},
+     SequenceLengthRange},
+    {"ProjectedLSTM",
+     Checked<ProjectedOf<CellKind::kLstm>, 1, Elements::kFloat>,
+     {.label = {"lstm"}},
+     SequenceLengthRange},
+    {"ProjectedRNN",
+     Checked<ProjectedOf<CellKind::kRnn>, 1, Elements::kFloat>,
+     {.label = {"rnn"}},
+     SequenceLengthRange},
 };
 
 }  // namespace
 
 std::span<const OpDef> RecurrentOps() { return kRecurrentOps; }
+std::span<const OpDef> ProjectedOps() { return kProjectedOps; }
 
 }  // namespace hone::graph

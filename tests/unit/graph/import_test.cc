@@ -39,6 +39,23 @@ TEST(Import, SortsNodesThatAreOutOfOrder) {
   EXPECT_THAT(Ops(Import(b.Model())), ElementsAre("Add", "Relu"));
 }
 
+// A product in each step would read the weights as often as there are steps.
+TEST(Import, ARecurrenceOfOpenLengthMultipliesItsInputsBeforeTheLoop) {
+  for (const int type : {kFloat, kHalf}) {
+    GraphBuilder b;
+    b.Input("given", Dims({Dim("time"), Dim(int64_t{1}), Dim(int64_t{3})}))
+        .Floats("w32", {1, 8, 3}, RandomFloats(24, 1));
+    b.Floats("r32", {1, 8, 2}, RandomFloats(16, 2)).Node("Cast", {"given"}, {"x"}, {Attr("to", type)});
+    b.Node("Cast", {"w32"}, {"w"}, {Attr("to", type)}).Node("Cast", {"r32"}, {"r"}, {Attr("to", type)});
+    b.Node("LSTM", {"x", "w", "r"}, {"y"}, {Attr("hidden_size", 2)}).Output("y");
+    ImportOptions options;
+    options.shapes["given"] = {DimRange(1, 9), 1, 3};
+    const Graph graph = Import(b.Model(), options);
+    EXPECT_EQ(CountOps(graph, "Loop"), 1);
+    EXPECT_EQ(CountOps(graph, "MatMul"), type == kFloat ? 1 : 0) << "f16 would round the products";
+  }
+}
+
 TEST(Import, UnboundDimensionSaysWhatToType) {
   const std::string model = ReluOf(Dims({Dim("batch"), Dim(int64_t{3}), Dim(int64_t{8})})).Model();
   const absl::Status status = ImportError(model);

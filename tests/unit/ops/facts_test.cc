@@ -163,6 +163,7 @@ std::vector<FactAttempt> SpecialAttempts() {
   for (int64_t gates : {1, 3, 4}) {
     attempts.push_back({{Data(f32, {2, 1, 3}), Data(f32, {1, 2 * gates, 3}), Data(f32, {1, 2 * gates, 2})},
                         {{"hidden_size", Int(2)}}});
+    attempts.push_back({{Data(f32, {2, 1, 2 * gates}), Absent(), Data(f32, {1, 2 * gates, 2})}});
   }
   return attempts;
 }

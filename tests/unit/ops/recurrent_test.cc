@@ -25,6 +25,14 @@ TEST(RecurrentOps, RnnForwardReverseAndBoth) {
                {2, 2, 1, 1}, {first, early, second, late}, 0);
 }
 
+TEST(RecurrentOps, AProjectedInputReplacesTheWeights) {
+  const Constant r = Floats({1, 1, 1}, {0.1}), projected = Floats({2, 1, 1}, {0.5, 1});
+  const double first = std::tanh(0.5), second = std::tanh(1 + 0.1 * first);
+  ExpectOutput({"ProjectedRNN", {projected, Absent(), r}, {}, 1, 2, "hone"}, {2, 1, 1, 1}, {first, second}, 0);
+  ExpectOutput({"ProjectedRNN", {Floats({1, 2, 1}, {0.5, 1}), Absent(), r}, {{"layout", Int(1)}}, 1, 2, "hone"},
+               {1, 1, 1}, {second}, 1);
+}
+
 TEST(RecurrentOps, BiasInitialStateAndClip) {
   const Constant x = Floats({1, 1, 1}, {1}), w = Floats({1, 1, 1}, {1}), r = Floats({1, 1, 1}, {2});
   const Constant b = Floats({1, 2}, {10, 20}), h = Floats({1, 1, 1}, {3});
