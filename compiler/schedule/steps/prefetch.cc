@@ -53,17 +53,25 @@ int64_t Distance(const ir::Expr& element, const Loop& loop) {
   return loop.max_extent > 1 ? distance : 0;
 }
 
-// 0 in the iterations of these loops over open sizes that prefetch for all; above 0 in the others. A loop with one
-// iteration reads each vector once and is limited by memory bandwidth; prefetches would delay it. So a single open loop
-// prefetches in its second iteration. Of several loops the first iterations prefetch, because any of them may have only
-// one.
-ir::Expr OtherIterations(const std::vector<std::string>& loops) {
+// The iterations of loops over open sizes that prefetch for all.
+struct PrefetchingIterations {
+  int64_t count = 1;
+  ir::Expr number = ir::Expr(0);  // of an iteration among them; `count` or more in the others
+};
+
+// A loop with one iteration reads each vector once and is limited by memory bandwidth; prefetches would delay it. So a
+// single open loop prefetches from its second iteration on, in as many iterations as memory takes for the lines that
+// one iteration needs. If it has fewer, memory limits it anyway. Of several loops the first iterations prefetch,
+// because any of them may have only one.
+PrefetchingIterations IterationsThatPrefetch(const std::vector<std::string>& loops) {
   if (loops.size() == 1) {
-    return ir::MakeSelect(ir::Equals(ir::MakeVar(loops[0]), ir::Expr(1)), ir::Expr(0), ir::Expr(1));
+    constexpr int64_t kCount = 3;
+    const ir::Expr loop = ir::MakeVar(loops[0]);
+    return {kCount, ir::MakeSelect(ir::Equals(loop, ir::Expr(0)), ir::Expr(kCount), loop - ir::Expr(1))};
   }
-  ir::Expr sum = ir::Expr(0);
-  for (const std::string& loop : loops) sum = sum + ir::MakeVar(loop);
-  return sum;
+  PrefetchingIterations first;
+  for (const std::string& loop : loops) first.number = first.number + ir::MakeVar(loop);
+  return first;
 }
 
 absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, const ir::Buffer& buffer,
@@ -104,7 +112,9 @@ absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, 
     }
     shares = shares && loop->name != serial->name;
   }
-  share.number = share.number + OtherIterations(open) * ir::Expr(share.shares);
+  const PrefetchingIterations iterations = IterationsThatPrefetch(open);
+  share.number = share.number + iterations.number * ir::Expr(share.shares);
+  share.shares *= iterations.count;
   const int64_t distance = Distance(ir::Substitute(element, others), *around);
   if (distance <= 0) {
     return absl::FailedPreconditionError(

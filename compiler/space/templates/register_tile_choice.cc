@@ -27,6 +27,7 @@ constexpr int64_t kBlockTilesMax = 16;  // the most tiles of a block with the ro
 constexpr int64_t kSumsBlockRowsMin = 7;  // the fewest tiles of a block that computes sums; less would repeat many sums
 constexpr int64_t kPaddingNodesMax = 48;  // the most nodes of a padding expression that is computed where it is read
 constexpr int64_t kTasksPerThread = 4;
+constexpr double kCodeCopyCost = 0.002;  // of a tile's time: what one more copy of its code is worth
 // The fewest rows, and columns, of a product that read an operand for a copy to be worth its time.
 constexpr int64_t kCopiedRowsMin = 64, kCopiedColumnsMin = 128;
 // The values of the decision "pad": padding is computed before all tiles, for each block of rows, or where it is read.
@@ -231,20 +232,31 @@ double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_ext
 }
 
 // The mean cost for the numbers of rows in `extents`, relative to the number: the full tiles, and the short ones
-// behind them.
-double OpenTileCost(const target::Core& core, const std::vector<int64_t>& extents, int64_t vector_extent, int64_t width,
-                    int64_t rows, int64_t vectors) {
-  const int64_t panels = CeilDiv(vector_extent, width * vectors);
+// behind them. Few rows use a vector only a few times, so two more resources count here: each panel of vectors comes
+// once from beyond the second cache, unless all panels stay there, and each tile reads its panel from the second cache
+// if the first cannot hold it, of which the arithmetic hides nine tenths. See decision 0294.
+double OpenTileCost(const Problem& p, const std::vector<int64_t>& extents, int64_t width, int64_t rows,
+                    int64_t vectors) {
+  const target::Core& core = p.target.core;
+  const int64_t vector_extent = p.Extent(p.vector_axis), panels = CeilDiv(vector_extent, width * vectors);
+  const int64_t step_bytes = width * vectors * ir::SizeOf(p.reduction.buffer->dtype),
+                panel_bytes = p.steps * step_bytes;
+  const bool is_near = panel_bytes <= 3 * p.target.memory.l1_bytes / 4;
+  const double again = is_near ? 0 : 0.1 * static_cast<double>(step_bytes) / core.l2_bytes;
+  const bool stays = panels * panel_bytes <= p.target.memory.l2_bytes / 2;
+  const double first = static_cast<double>(step_bytes) / (stays ? core.l2_bytes : core.l3_bytes);
   double sum = 0;
   for (const int64_t extent : extents) {
     const schedule::FittedTiles tiles = schedule::TilesOf(extent, rows);
     const auto cost_of = [&](int64_t count, int64_t length) {
-      return count > 0 ? CostOfTiles(core, static_cast<double>(count * panels), length, vectors) : 0;
+      const auto number = static_cast<double>(count);
+      return count > 0 ? CostOfTiles(core, number, length, vectors) + number * again : 0;
     };
-    const double cost = cost_of(tiles.full, rows) + cost_of(tiles.others, tiles.length);
-    sum += cost / static_cast<double>(extent);
+    const double cost = std::max(cost_of(tiles.full, rows) + cost_of(tiles.others, tiles.length), first);
+    sum += static_cast<double>(panels) * cost / static_cast<double>(extent);
   }
-  return sum / static_cast<double>(extents.size());
+  const double copies = kCodeCopyCost * static_cast<double>(schedule::ShortTileMax(rows));
+  return sum / static_cast<double>(extents.size()) * (1 + copies);
 }
 
 // The most rows of a tile whose accumulators fit the registers, beside one register per vector of the packed operand
@@ -322,7 +334,7 @@ TileSize CheapestTile(const Problem& p, int64_t width, int64_t vectors_max) {
     for (int64_t r = 1; r <= std::min(rows_max, RowLimit(registers, v)); ++r) {
       if (r * v > tile_max) break;
       const double cost = rows.IsFixed() ? TileCost(p.target.core, row_extent, vector_extent, width, r, v)
-                                         : OpenTileCost(p.target.core, extents, vector_extent, width, r, v);
+                                         : OpenTileCost(p, extents, width, r, v);
       if (cost >= least) continue;
       least = cost;
       best = {v, r};

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "compiler/execution/model.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
@@ -244,15 +245,20 @@ output y
   }
 }
 
-// The second tile prefetches the next columns of weights for all tiles.
+// The second, third and fourth tile prefetch the next columns of weights for all tiles: 8 steps read 3 cache lines
+// each, and each step of the three tiles prefetches one.
 TEST(OpenTiles, ShareAPrefetch) {
+  const std::string product = absl::StrReplaceAll(kProduct, {{"8,32]", "8,96]"}, {"n,32]", "n,96]"}, {":32", ":96"}});
   const std::string steps =
-      "pack w t 1/16 0 1%16\nsplit b 16 mask\nsplit a 4 fit\nreorder bo ao ai bi\nunroll ai\n"
-      "vectorize bi\ncompute_at t ao\nreorder k i j\nunroll i\nvectorize j\nprefetch wpt t bo 1\n";
-  EXPECT_EQ(
-      tests::CheckLowered(ir::ParseWorkload(kProduct).value(), ParseSchedule(steps).value(), Host(), {}, Rows(20)),
-      absl::OkStatus());
-  EXPECT_THAT(ir::Print(LoweredBody(kProduct, steps)), testing::HasSubstr("prefetch"));
+      "pack w t 1/48 0 1%48\nsplit b 48 mask\nsplit bi 16 mask\nsplit a 4 fit\nreorder bo ao ai bio bii\nunroll ai\n"
+      "unroll bio\nvectorize bii\ncompute_at t ao\nsplit j 16 mask\nreorder k i jo ji\nunroll i\nunroll jo\n"
+      "vectorize ji\nprefetch wpt t bo 1\n";
+  EXPECT_EQ(tests::CheckLowered(ir::ParseWorkload(product).value(), ParseSchedule(steps).value(), Host(), {}, Rows(20)),
+            absl::OkStatus());
+  const std::string body = ir::Print(LoweredBody(product.c_str(), steps));
+  EXPECT_THAT(body, testing::HasSubstr("if k + select(ao == 0, 3, ao - 1) * 8 < 24"));
+  EXPECT_THAT(body,
+              testing::HasSubstr("prefetch 16 wpt from bo * 384 + k * 16 + select(ao == 0, 3, ao - 1) * 128 + 384"));
 }
 
 }  // namespace
