@@ -173,6 +173,38 @@ ir::Stmt Decide(const ir::Stmt& s, const ir::Expr& condition, bool value) {
   return visit(s);
 }
 
+// The comparison of indices as a number that is at least 0 where it is true; nullopt for other expressions, and where
+// values of tensors take part, which may be any numbers.
+std::optional<ir::Linear> Surplus(const ir::Binary& comparison, const ir::Ranges& ranges) {
+  const bool less = comparison.op == ir::BinaryOp::kLt || comparison.op == ir::BinaryOp::kLe;
+  const bool more = comparison.op == ir::BinaryOp::kGt || comparison.op == ir::BinaryOp::kGe;
+  if ((!less && !more) || comparison.a.type() != ir::kIndexType) return std::nullopt;
+  for (const ir::Expr& side : {comparison.a, comparison.b}) {
+    if (!Bound(side, ranges) || ir::HasLoad(side)) return std::nullopt;
+  }
+  ir::Linear surplus = ir::ToLinear(less ? comparison.b : comparison.a, {});
+  surplus.Add(ir::ToLinear(less ? comparison.a : comparison.b, {}), -1);
+  const bool strict = comparison.op == ir::BinaryOp::kLt || comparison.op == ir::BinaryOp::kGt;
+  if (strict) surplus.constant -= 1;
+  return surplus;
+}
+
+// The statement where rest >= full, which decides comparisons with the end that is `rest` away.
+ir::Stmt DecideWhereFull(const ir::Stmt& s, const ir::Linear& rest, int64_t full, const ir::Ranges& ranges) {
+  ir::Ranges inside = ranges;
+  if (const ir::For* loop = s.As<ir::For>()) {
+    inside[loop->var] = {0, ir::BoundsOf(loop->extent, ranges).high - 1};
+  }
+  const std::function<ir::Expr(const ir::Expr&)> decide = [&](const ir::Expr& e) -> ir::Expr {
+    const ir::Binary* b = e.As<ir::Binary>();
+    std::optional<ir::Linear> surplus = b != nullptr ? Surplus(*b, inside) : std::nullopt;
+    if (!surplus.has_value()) return ir::MapChildren(e, decide);
+    surplus->Add(rest, -1);
+    return ir::BoundsOf(*surplus, inside).low >= -full ? ir::MakeBool(true) : e;
+  };
+  return ir::MapChildren(s, [&](const ir::Stmt& child) { return DecideWhereFull(child, rest, full, inside); }, decide);
+}
+
 // The condition of the outermost Select in the expression, if all its variables have ranges; else undefined.
 ir::Expr OutermostCondition(const ir::Expr& e, const ir::Ranges& ranges) {
   if (const ir::Select* select = e.As<ir::Select>()) {
@@ -304,10 +336,12 @@ ir::Stmt PeelIn(const ir::Stmt& s, const Scope& scope) {
   // A full task knows the number and the lengths of its tiles. Both versions of a task share its buffers.
   if (const auto task = whole ? std::nullopt : FindTaskLength(s, scope)) {
     if (s.As<ir::Alloc>() != nullptr) return inside();
-    const auto version = [&](const ir::Expr& length) {
-      return PeelIn(ir::Simplify(Replace(s, task->expr, length), scope.ranges), scope);
+    const auto version = [&](const ir::Stmt& task_of_length) {
+      return PeelIn(ir::Simplify(task_of_length, scope.ranges), scope);
     };
-    return ir::MakeIf(task->rest >= ir::Expr(task->full), version(ir::Expr(task->full)), version(task->last));
+    const ir::Stmt full = DecideWhereFull(Replace(s, task->expr, ir::Expr(task->full)), ir::ToLinear(task->rest, {}),
+                                          task->full, scope.ranges);
+    return ir::MakeIf(task->rest >= ir::Expr(task->full), version(full), version(Replace(s, task->expr, task->last)));
   }
   const ir::Expr condition = whole ? ir::Expr() : FindCondition(s, scope.ranges, scope.sizes);
   // In the last task, open sizes alone decide the lengths. There is a version of each tile, not of the task.

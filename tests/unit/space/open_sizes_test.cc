@@ -73,22 +73,24 @@ output y
 }
 
 // A padded 3x3 convolution of 32 channels to as many.
-ir::Workload ConvolutionOfImages(int stride, const std::string& sizes = kSizes) {
+// rows, columns: the extents of the images, in terms of the sizes.
+ir::Workload ConvolutionOfImages(int stride, const std::string& sizes = kSizes, const std::string& rows = "h",
+                                 const std::string& columns = "w") {
   const std::string out = stride == 1 ? "{}" : "({} + 1) // 2";
-  const std::string h = fmt::format(fmt::runtime(out), "h"), w = fmt::format(fmt::runtime(out), "w");
-  const std::string padded =
-      "p: f32[b,h + 2,w + 2,32] over a:b, c:h + 2, d:w + 2, e:32 = "
-      "select(c >= 1 && c < h + 1 && d >= 1 && d < w + 1, x[a, c - 1, d - 1, e], 0.0f32)\n";
+  const std::string h = fmt::format(fmt::runtime(out), rows), w = fmt::format(fmt::runtime(out), columns);
+  const std::string padded = fmt::format(
+      "p: f32[b,{0} + 2,{1} + 2,32] over a:b, c:{0} + 2, d:{1} + 2, e:32 = "
+      "select(c >= 1 && c < {0} + 1 && d >= 1 && d < {1} + 1, x[a, c - 1, d - 1, e], 0.0f32)\n",
+      rows, columns);
   const std::string sums = fmt::format(
       "s: f32[b,{0},{1},32] over i:b, j:{0}, k:{1}, l:32 = "
       "sum m:32, n:3, o:3 of p[i, j * {2} + n, k * {2} + o, m] * f[l, m, n, o]\n",
       h, w, stride);
   const std::string positive =
       fmt::format("y: f32[b,{0},{1},32] over q:b, r:{0}, t:{1}, u:32 = max(s[q, r, t, u], 0.0f32)\n", h, w);
-  return Parsed("conv2d",
-                "input x: f32[b,h,w,32] in [-1, 1]\nconst f: f32[32,32,3,3] in [-1, 1]\n" + padded + sums + positive +
-                    "output y\n",
-                sizes);
+  const std::string inputs =
+      fmt::format("input x: f32[b,{},{},32] in [-1, 1]\nconst f: f32[32,32,3,3] in [-1, 1]\n", rows, columns);
+  return Parsed("conv2d", inputs + padded + sums + positive + "output y\n", sizes);
 }
 
 std::vector<tests::SizeMap> Some() {
@@ -186,6 +188,29 @@ TEST(OpenSizes, ChunksOfWinogradsTilesAreAsLongAsTheyMustBe) {
                                  {{{"b", 1}, {"h", 40}, {"w", 47}}, {{"b", 2}, {"h", 43}, {"w", 41}}}),
             absl::OkStatus())
       << text;
+}
+
+// The number of tiles is a sum of products where the rows are a multiple of a size. The condition that a chunk is full
+// must decide the comparisons inside nevertheless.
+TEST(OpenSizes, FullChunksOfWinogradsTilesCompareNothing) {
+  const ir::Workload workload =
+      ConvolutionOfImages(1, "size b in [1, 2]\nsize h in [7, 20]\nsize w in [7, 20]\n", "h * 8", "w * 8");
+  ASSERT_THAT(schedule::Print(DefaultSteps(workload, Host())), HasSubstr("winograd s"));
+  int products = 0, compared = 0;
+  ir::AnyStmt(LoweredBody(workload), [&](const ir::Stmt& s) {
+    const ir::If* chunk = s.As<ir::If>();
+    if (chunk == nullptr || !chunk->else_case.defined()) return false;
+    ir::AnyStmt(chunk->then_case, [&](const ir::Stmt& inside) {
+      const ir::Store* store = inside.As<ir::Store>();
+      if (store == nullptr || store->buffer->name != "smc") return false;
+      ++products;
+      ir::ForEachExpr(store->value, [&](const ir::Expr& e) { compared += e.As<ir::Select>() != nullptr ? 1 : 0; });
+      return false;
+    });
+    return true;  // the first one is the chunk; those inside the else case are of the last chunk
+  });
+  EXPECT_GT(products, 0);
+  EXPECT_EQ(compared, 0);
 }
 
 // Attention of at most `longest` positions.
