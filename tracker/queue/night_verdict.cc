@@ -132,7 +132,10 @@ NightVerdict JudgeNight(std::span<const v1::FleetNight> earlier, const v1::Fleet
   if (!WasMeasured(night)) return {.verdict = v1::FLEET_VERDICT_DID_NOT_RUN, .cause = night.problem()};
   Nights good, measured, since_accepted;
   for (const v1::FleetNight& one : earlier) {
-    if (one.accepted()) good.clear(), since_accepted.clear();
+    if (one.accepted()) {
+      good.clear();
+      since_accepted.clear();
+    }
     if (IsGood(one)) good.push_back(&one);
     if (!WasMeasured(one)) continue;
     measured.push_back(&one);

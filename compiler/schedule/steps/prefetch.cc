@@ -60,9 +60,9 @@ struct PrefetchingIterations {
 };
 
 // A loop with one iteration reads each vector once and is limited by memory bandwidth; prefetches would delay it. So a
-// single open loop prefetches from its second iteration on, in as many iterations as memory takes for the lines that
-// one iteration needs. If it has fewer, memory limits it anyway. Of several loops the first iterations prefetch,
-// because any of them may have only one.
+// single open loop prefetches from its second iteration on, in three of them, because memory takes two to four
+// iterations for the vectors that one reads (decision 0294). If it has fewer, memory limits it anyway. Of several loops
+// the first iterations prefetch, because any of them may have only one.
 PrefetchingIterations IterationsThatPrefetch(const std::vector<std::string>& loops) {
   if (loops.size() == 1) {
     constexpr int64_t kCount = 3;

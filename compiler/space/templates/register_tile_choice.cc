@@ -27,6 +27,7 @@ constexpr int64_t kBlockTilesMax = 16;  // the most tiles of a block with the ro
 constexpr int64_t kSumsBlockRowsMin = 7;  // the fewest tiles of a block that computes sums; less would repeat many sums
 constexpr int64_t kPaddingNodesMax = 48;  // the most nodes of a padding expression that is computed where it is read
 constexpr int64_t kTasksPerThread = 4;
+constexpr double kExposedShare = 0.1;    // of reads from the second cache: the time that the arithmetic does not hide
 constexpr double kCodeCopyCost = 0.002;  // of a tile's time: what one more copy of its code is worth
 // The fewest rows, and columns, of a product that read an operand for a copy to be worth its time.
 constexpr int64_t kCopiedRowsMin = 64, kCopiedColumnsMin = 128;
@@ -234,7 +235,7 @@ double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_ext
 // The mean cost for the numbers of rows in `extents`, relative to the number: the full tiles, and the short ones
 // behind them. Few rows use a vector only a few times, so two more resources count here: each panel of vectors comes
 // once from beyond the second cache, unless all panels stay there, and each tile reads its panel from the second cache
-// if the first cannot hold it, of which the arithmetic hides nine tenths. See decision 0294.
+// if the first cannot hold it. See decision 0294.
 double OpenTileCost(const Problem& p, const std::vector<int64_t>& extents, int64_t width, int64_t rows,
                     int64_t vectors) {
   const target::Core& core = p.target.core;
@@ -242,7 +243,7 @@ double OpenTileCost(const Problem& p, const std::vector<int64_t>& extents, int64
   const int64_t step_bytes = width * vectors * ir::SizeOf(p.reduction.buffer->dtype),
                 panel_bytes = p.steps * step_bytes;
   const bool is_near = panel_bytes <= 3 * p.target.memory.l1_bytes / 4;
-  const double again = is_near ? 0 : 0.1 * static_cast<double>(step_bytes) / core.l2_bytes;
+  const double again = is_near ? 0 : kExposedShare * static_cast<double>(step_bytes) / core.l2_bytes;
   const bool stays = panels * panel_bytes <= p.target.memory.l2_bytes / 2;
   const double first = static_cast<double>(step_bytes) / (stays ? core.l2_bytes : core.l3_bytes);
   double sum = 0;
