@@ -16,18 +16,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kWarmUpShare = 0.1;  // duration of the warm-up as a fraction of the measurement's
+constexpr double kWarmUpMax = 2;      // seconds for each run; the curve of a long measurement begins with a cool device
 constexpr int kTurnsMin = 3;          // minimum number of measured turns
 constexpr double kMinute = 60;        // seconds
+constexpr double kLastMinuteMin = 5;  // seconds; the runs of a shorter last minute say nothing
 
 }  // namespace
 
 absl::Status TimeInTurns(double seconds, std::span<const Run> runs,
                          const std::function<void(size_t run, double seconds)>& record) {
-  const double together = seconds * static_cast<double>(runs.size());
+  const auto count = static_cast<double>(runs.size());
+  const double together = seconds * count, warm_up_seconds = std::min(kWarmUpShare * together, kWarmUpMax * count);
   const Clock::time_point warm_up = Clock::now();
   do {
     for (const Run& run : runs) HONE_RETURN_IF_ERROR(run());
-  } while (SecondsSince(warm_up) < kWarmUpShare * together);
+  } while (SecondsSince(warm_up) < warm_up_seconds);
   const Clock::time_point begin = Clock::now();
   int turns = 0;
   do {
@@ -60,10 +63,12 @@ void MinuteCurve::Add(double now, double seconds) {
   if (std::exchange(empty_, false)) begun_ = now - seconds;
   while (now - begun_ >= kMinute * static_cast<double>(minutes_.size() + 1)) EndMinute();
   present_.Add(seconds);
+  last_ = now - begun_;
 }
 
 std::vector<MinuteCurve::Minute> MinuteCurve::Take() {
-  if (present_.count() > 0) EndMinute();
+  const bool is_short = last_ - kMinute * static_cast<double>(minutes_.size()) < kLastMinuteMin;
+  if (present_.count() > 0 && (minutes_.empty() || !is_short)) EndMinute();
   return std::move(minutes_);
 }
 

@@ -17,9 +17,9 @@ namespace hone::run {
 
 using Run = std::function<absl::Status()>;
 
-// Calls the runs in turns, first to last and again. Warms up for a tenth of `seconds` for each run and at least one
-// turn, then measures for `seconds` for each run and at least three turns. After every measured run, record(index of
-// the run, its seconds) is called. Returns the first error of a run.
+// Calls the runs in turns, first to last and again. Warms up for a tenth of `seconds` for each run, at most 2 s, and at
+// least one turn, then measures for `seconds` for each run and at least three turns. After every measured run,
+// record(index of the run, its seconds) is called. Returns the first error of a run.
 absl::Status TimeInTurns(double seconds, std::span<const Run> runs,
                          const std::function<void(size_t run, double seconds)>& record);
 
@@ -51,7 +51,8 @@ class MinuteCurve {
   explicit MinuteCurve(size_t most) : most_(most), present_(most) {}  // most: as for SpreadValues, of one minute
   // The minutes count from the beginning of the first run. now: when the run ended, in seconds of a steady clock.
   void Add(double now, double seconds);
-  std::vector<Minute> Take();  // call it once, at the end
+  // Call it once, at the end. A last minute of less than 5 s is left out, unless it is the only one.
+  std::vector<Minute> Take();
 
  private:
   void EndMinute();
@@ -59,6 +60,7 @@ class MinuteCurve {
   size_t most_;
   bool empty_ = true;
   double begun_ = 0;
+  double last_ = 0;  // seconds from begun_ to the end of the last run
   SpreadValues present_;
   std::vector<Minute> minutes_;
 };

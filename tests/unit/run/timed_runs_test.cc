@@ -69,6 +69,15 @@ TEST(MinuteCurveTest, EachRunCountsInTheMinuteInWhichItEnds) {
   EXPECT_EQ(minutes[3].median_seconds, 7);
 }
 
+// A measurement of two minutes ends a little after them.
+TEST(MinuteCurveTest, AShortLastMinuteIsLeftOut) {
+  MinuteCurve curve(100), only(100);
+  for (const double end : {30, 90, 121}) curve.Add(end, 1);
+  EXPECT_EQ(curve.Take().size(), 2u);
+  only.Add(1, 1);
+  EXPECT_EQ(only.Take().size(), 1u);
+}
+
 TEST(MinuteCurveTest, AMinuteOfManyRunsTakesLittleMemory) {
   MinuteCurve curve(100);
   for (int i = 1; i <= 50'000; ++i) curve.Add(1e-3 * i, 1e-3);
