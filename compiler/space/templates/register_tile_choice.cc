@@ -239,9 +239,9 @@ double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_ext
 double OpenTileCost(const Problem& p, const std::vector<int64_t>& extents, int64_t width, int64_t rows,
                     int64_t vectors) {
   const target::Core& core = p.target.core;
-  const int64_t vector_extent = p.Extent(p.vector_axis), panels = CeilDiv(vector_extent, width * vectors);
-  const int64_t step_bytes = width * vectors * ir::SizeOf(p.reduction.buffer->dtype),
-                panel_bytes = p.steps * step_bytes;
+  const int64_t panels = CeilDiv(p.Extent(p.vector_axis), width * vectors);
+  const int64_t step_bytes = width * vectors * ir::SizeOf(p.reduction.buffer->dtype);
+  const int64_t panel_bytes = p.steps * step_bytes;
   const bool is_near = panel_bytes <= 3 * p.target.memory.l1_bytes / 4;
   const double again = is_near ? 0 : kExposedShare * static_cast<double>(step_bytes) / core.l2_bytes;
   const bool stays = panels * panel_bytes <= p.target.memory.l2_bytes / 2;
