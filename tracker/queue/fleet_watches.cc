@@ -83,7 +83,6 @@ absl::Status CheckWatch(const v1::FleetWatchSpec& spec, const std::vector<std::s
 
 // Whether the receiver of notices is to hear of a night with this verdict when it knows `told`.
 bool IsNews(v1::FleetVerdict verdict, v1::FleetVerdict told) {
-  const bool knows_bad = told == v1::FLEET_VERDICT_SLOWER || told == v1::FLEET_VERDICT_DRIFT;
   switch (verdict) {
     case v1::FLEET_VERDICT_SLOWER:
     case v1::FLEET_VERDICT_DRIFT:
@@ -92,7 +91,7 @@ bool IsNews(v1::FleetVerdict verdict, v1::FleetVerdict told) {
       return true;
     case v1::FLEET_VERDICT_OK:
     case v1::FLEET_VERDICT_FASTER:
-      return knows_bad;
+      return IsBad(told);
     default:
       return false;
   }
@@ -102,10 +101,9 @@ bool IsNews(v1::FleetVerdict verdict, v1::FleetVerdict told) {
 // measured against them.
 void DropOldNight(int nights_max, v1::FleetWatchDevice& device) {
   if (device.nights_size() <= nights_max) return;
-  const auto& nights = device.nights();
-  const auto accepted =
-      std::find_if(nights.rbegin(), nights.rend(), [](const auto& night) { return night.accepted(); });
-  if (accepted != nights.rend() && accepted != nights.rend() - 1) {  // no later night is compared with those before it
+  // No later night is compared with those before an accepted one.
+  if (std::any_of(device.nights().begin() + 1, device.nights().end(),
+                  [](const auto& night) { return night.accepted(); })) {
     device.mutable_nights()->DeleteSubrange(0, 1);
     return;
   }
@@ -277,7 +275,7 @@ absl::Status FleetWatches::Accept(const std::string& name, const std::string& de
     auto& nights = *row.mutable_nights();
     const auto newest = std::ranges::find_if(nights.rbegin(), nights.rend(), WasMeasured);
     newest->set_accepted(true);
-    row.set_told(v1::FLEET_VERDICT_OK);  // whoever accepts it knows it
+    row.set_told(v1::FLEET_VERDICT_OK);  // so that the next good night sends no notice
     if (row.has_notice()) row.mutable_notice()->set_closed(true);
   }
   if (!known) {
@@ -319,8 +317,7 @@ void FleetWatches::RecordNotice(const NightNotice& sent, const v1::JobNotice& no
   v1::FleetWatchDevice& row = At(sent.watch, sent.device);
   const bool delivered = notice.closed() && notice.problem().empty();
   const v1::FleetVerdict verdict = sent.night.verdict();
-  const bool is_bad = verdict == v1::FLEET_VERDICT_SLOWER || verdict == v1::FLEET_VERDICT_DRIFT;
-  if (delivered) row.set_told(is_bad ? verdict : v1::FLEET_VERDICT_OK);
+  if (delivered) row.set_told(IsBad(verdict) ? verdict : v1::FLEET_VERDICT_OK);
   const v1::FleetNight* newest = NewestMeasuredNight(row);
   const bool is_newest = newest != nullptr && newest->job_id() == sent.night.job_id();
   if (is_newest) {

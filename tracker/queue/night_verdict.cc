@@ -26,10 +26,7 @@ constexpr double kClockDropMin = 0.05;       // as a fraction; clocks differ by 
 constexpr double kWarmerMin = 10;            // degrees; rooms differ by less from night to night
 constexpr size_t kValueBytesMax = 120;       // of a value in a cause
 
-bool IsGood(const v1::FleetNight& night) {
-  const bool is_bad = night.verdict() == v1::FLEET_VERDICT_SLOWER || night.verdict() == v1::FLEET_VERDICT_DRIFT;
-  return WasMeasured(night) && (night.accepted() || !is_bad);
-}
+bool IsGood(const v1::FleetNight& night) { return WasMeasured(night) && (night.accepted() || !IsBad(night.verdict())); }
 
 Nights First(const Nights& nights, size_t count) {
   return {nights.begin(), nights.begin() + static_cast<ptrdiff_t>(std::min(count, nights.size()))};

@@ -16,6 +16,11 @@ namespace hone::tracker {
 // Whether the night has times; otherwise FleetNight.problem says why not.
 inline bool WasMeasured(const v1::FleetNight& night) { return night.median_seconds() > 0; }
 
+// Whether the verdict is one of a slow-down.
+inline bool IsBad(v1::FleetVerdict verdict) {
+  return verdict == v1::FLEET_VERDICT_SLOWER || verdict == v1::FLEET_VERDICT_DRIFT;
+}
+
 // The newest measured night of the device; null: there is none. It refers to the device.
 inline const v1::FleetNight* NewestMeasuredNight(const v1::FleetWatchDevice& device) {
   for (int i = device.nights_size() - 1; i >= 0; --i) {

@@ -95,6 +95,13 @@ class FleetWatchesTest : public testing::Test {
     Measure(board, seconds, kernel);
   }
   void Register(FakeAgent& board) { ASSERT_TRUE(board.Sync(*farm_, now_).ok()); }
+  // Registers the board, and adds a watch on it whose notices go to kHook.
+  void AddWatchWithNotices(FakeAgent& board) {
+    Register(board);
+    v1::FleetWatchSpec spec = WatchSpec();
+    spec.set_notify_url(kHook);
+    ASSERT_TRUE(farm_->AddWatch(spec, now_).ok());
+  }
 
   uint64_t incarnation_ = 1;
   std::unique_ptr<Farm> farm_ = std::make_unique<Farm>(Options(), 1, CountingIds(), "key");
@@ -278,10 +285,7 @@ TEST_F(FleetWatchesTest, WrongWatchesAreRefused) {
 
 TEST_F(FleetWatchesTest, NoticesTellWhatIsNewAndOnceThatItIsGoodAgain) {
   FakeAgent board("board", "1");
-  Register(board);
-  v1::FleetWatchSpec spec = WatchSpec();
-  spec.set_notify_url(kHook);
-  ASSERT_TRUE(farm_->AddWatch(spec, now_).ok());
+  AddWatchWithNotices(board);
   const auto told = [&]() -> std::string {
     const std::vector<NightNotice> notices = farm_->NightNotices();
     if (notices.empty()) return "";
@@ -314,10 +318,7 @@ TEST_F(FleetWatchesTest, NoticesTellWhatIsNewAndOnceThatItIsGoodAgain) {
 
 TEST_F(FleetWatchesTest, AnUndeliveredNoticeGivesWayToTheNextNight) {
   FakeAgent board("board", "1");
-  Register(board);
-  v1::FleetWatchSpec spec = WatchSpec();
-  spec.set_notify_url(kHook);
-  ASSERT_TRUE(farm_->AddWatch(spec, now_).ok());
+  AddWatchWithNotices(board);
   for (int night = 0; night < 3; ++night) MeasureNow(board, 0.010);
   MeasureNow(board, 0.012);
   const NightNotice slower = farm_->NightNotices().at(0);
@@ -337,10 +338,7 @@ TEST_F(FleetWatchesTest, AnUndeliveredNoticeGivesWayToTheNextNight) {
 
 TEST_F(FleetWatchesTest, AnAcceptedNightIsGood) {
   FakeAgent board("board", "1");
-  Register(board);
-  v1::FleetWatchSpec spec = WatchSpec();
-  spec.set_notify_url(kHook);
-  ASSERT_TRUE(farm_->AddWatch(spec, now_).ok());
+  AddWatchWithNotices(board);
   const std::string ann = "hone://farm/client/ann";
   EXPECT_TRUE(absl::IsFailedPrecondition(farm_->AcceptNight("nightly", "", ann, now_).status()));
   for (const double seconds : {0.010, 0.010, 0.012}) MeasureNow(board, seconds);
@@ -350,14 +348,15 @@ TEST_F(FleetWatchesTest, AnAcceptedNightIsGood) {
   EXPECT_TRUE(absl::IsPermissionDenied(farm_->AcceptNight("nightly", "", "hone://farm/client/bob", now_).status()));
   ASSERT_TRUE(farm_->AcceptNight("nightly", "board/cpu", ann, now_).ok());
   EXPECT_TRUE(Newest().accepted());
-  EXPECT_THAT(farm_->NightNotices(), IsEmpty()) << "whoever accepts it knows it";
+  EXPECT_THAT(farm_->NightNotices(), IsEmpty()) << "an accepted night needs no notice";
   MeasureNow(board, 0.012);
   EXPECT_EQ(Newest().verdict(), v1::FLEET_VERDICT_OK);
   EXPECT_EQ(Newest().reference_seconds(), 0.012);
   EXPECT_THAT(farm_->NightNotices(), IsEmpty());
 }
 
-// Numbers of the nights from `first` to `last` are their job ids. Night 2 was not measured.
+// Adds the nights `first` to `last`. The number of a night is its job id, and its median in seconds. Night 2 was not
+// measured.
 void AddNights(FleetWatches& watches, int first, int last) {
   for (int i = first; i <= last; ++i) {
     v1::FleetNight night;
