@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two templates of Winograd's convolutions, and the functions that they share.
+// The two templates of Winograd's convolutions, and the functions that they share (winograd.cc).
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -41,6 +43,17 @@ struct WinogradWork {
   int64_t tiles = 1, elements, tile_bytes, weight_bytes;
 };
 WinogradWork WinogradWorkOf(const schedule::Convolution& conv, int64_t size);
+
+// The preferred outputs along the edge of a tile, and the estimated time relative to that of the direct sums.
+struct WinogradChoice {
+  int64_t size = 0;
+  double relative_cycles = 0;
+};
+// The best of `sizes`. relative_cycles: the estimate for a convolution of fixed sizes. With open sizes the mean over
+// points that are spread evenly over their ranges decides.
+WinogradChoice PreferredWinograd(
+    const schedule::Convolution& conv, std::initializer_list<int64_t> sizes,
+    const std::function<double(const schedule::Convolution& at, int64_t size)>& relative_cycles);
 
 // The stages that the step adds for a convolution, by name. A patch of the data is transformed along one dimension,
 // then along the other; the products of all patches are a matrix product for each element of a patch; their sums are

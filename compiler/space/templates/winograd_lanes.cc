@@ -46,8 +46,11 @@ double DirectCycles(const Convolution& conv, const target::Target& target) {
   return static_cast<double>(PixelsOf(conv) * steps * conv.filter.extent.max()) / kProducts / target.hierarchy.units;
 }
 
-int64_t BestSize(const Convolution& conv, const target::Target& target) {
-  return *std::ranges::min_element(kWinogradSizes, {}, [&](int64_t size) { return Cycles(conv, size, target); });
+// The tiles of least estimated time.
+WinogradChoice Preferred(const Convolution& conv, const target::Target& target) {
+  return PreferredWinograd(conv, {2, 4, 6}, [&](const Convolution& at, int64_t size) {
+    return Cycles(at, size, target) / DirectCycles(at, target);
+  });
 }
 
 class WinogradLanes {
@@ -61,7 +64,8 @@ class WinogradLanes {
         whole_(sketch.Get(stage_).stage) {}
 
   absl::Status Run() {
-    HONE_ASSIGN_OR_RETURN(stages_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
+    HONE_ASSIGN_OR_RETURN(stages_,
+                          StartWinograd(sketch_, out_, stage_, prefix_, Preferred(conv_, sketch_.target).size));
     HONE_RETURN_IF_ERROR(Output());
     HONE_RETURN_IF_ERROR(Input());
     HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(stages_.products));
@@ -137,7 +141,7 @@ bool WinogradLanesPay(const schedule::State& state, const ir::Stage& stage, cons
   if (target.memory.shared_gain <= 1 || target::AllowsTf32(target)) return false;
   const auto conv = FindWinograd(state, stage);
   if (!conv.has_value() || !ChannelsLast(stage, *conv)) return false;
-  return Cycles(*conv, BestSize(*conv, target), target) < kSmallGain * DirectCycles(*conv, target);
+  return Preferred(*conv, target).relative_cycles < kSmallGain;
 }
 
 absl::Status ScheduleWinogradLanes(Sketch& sketch, const std::string& out, const std::string& stage,

@@ -190,6 +190,16 @@ TEST(OpenSizes, ChunksOfWinogradsTilesAreAsLongAsTheyMustBe) {
       << text;
 }
 
+// A range is judged as a whole. The largest images alone would gain, but most here are smaller than a tile.
+TEST(OpenSizes, WinogradMustPayForMostImages) {
+  const auto steps = [](const std::string& rows) {
+    const std::string sizes = fmt::format("size b in [1, 2]\nsize h in [{0}]\nsize w in [{0}]\n", rows);
+    return schedule::Print(DefaultSteps(ConvolutionOfImages(1, sizes), Host()));
+  };
+  EXPECT_THAT(steps("39, 40"), HasSubstr("winograd s"));
+  EXPECT_THAT(steps("1, 40"), Not(HasSubstr("winograd s")));
+}
+
 // The number of tiles is a sum of products where the rows are a multiple of a size. The condition that a chunk is full
 // must decide the comparisons inside nevertheless.
 TEST(OpenSizes, FullChunksOfWinogradsTilesCompareNothing) {
