@@ -25,10 +25,11 @@ constexpr size_t kMovedPartsMax = 16;  // most tensors from which one kernel of 
 // The fusion algorithm. It starts at a node and grows the cluster to include the node where all its consumers meet
 // again (its post-dominator) and all nodes on the paths to it, if all of them fit. A cluster therefore always has one
 // exit. The steps run in this order:
-//   - reductions take the element-wise nodes that follow them;
+//   - reductions take the element-wise nodes that follow them, but no last node that makes bytes f32;
 //   - row computations between two matrix products join both, and depthwise convolutions the product after them;
 //   - chains without reductions form, and join the reductions that read every element once;
-//   - permutations of a matrix join the matrix-vector product that reads it.
+//   - permutations of a matrix join the matrix-vector product that reads it;
+//   - a node that makes bytes f32 joins its maker if no reader could take it.
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)
@@ -61,6 +62,9 @@ class Fuser {
     for (int i = count - 1; i >= 0; --i) {
       const Node& node = graph_.nodes[i];
       if (!traits_[i].reduces && Single(i) && !IsView(node) && !IsControlFlow(node)) GrowChain(i);
+    }
+    for (int i = 0; i < count; ++i) {
+      if (Single(i) && Widens(i)) JoinMaker(i);
     }
     return Collect();
   }
@@ -165,9 +169,44 @@ class Fuser {
       const bool grown = GrowBy(seed, exit, [&](int node, const std::vector<int>& inside) {
         return FitsElementwise(node, shape, inside) || (row.row && FitsRow(node, row, inside));
       });
-      if (!grown) return;
+      if (!grown) break;
       exit = meets_[exit];
     }
+    if (exit != seed && Widens(exit)) Leave(exit);
+  }
+
+  // Whether the node makes f32 of bytes, element by element, as DequantizeLinear does. Its result takes four times the
+  // memory of what it reads.
+  bool Widens(int node) const {
+    const std::vector<ValueId>& inputs = graph_.nodes[node].inputs;
+    if (!traits_[node].elementwise || inputs.empty() || inputs[0] == kAbsent) return false;
+    for (size_t i = 1; i < inputs.size(); ++i) {
+      if (inputs[i] != kAbsent && graph_.values[inputs[i]].data == nullptr) return false;
+    }
+    const auto size = [&](ValueId id) { return ir::SizeOf(graph_.values[id].type.dtype); };
+    return traits_[node].access[0] == Access::kSame && size(inputs[0]) == 1 && size(OnlyOutput(node)) == 4;
+  }
+
+  // Takes the last node out of its cluster. It reads one value of it alone.
+  void Leave(int node) {
+    std::vector<int>& members = members_[cluster_[node]];
+    const int old = cluster_[node];
+    members.pop_back();
+    if (old == node) {  // the cluster was named after it
+      for (const int member : members) cluster_[member] = members.front();
+      members_[members.front()] = std::move(members);
+    }
+    cluster_[node] = node;
+    members_[node] = {node};
+  }
+
+  void JoinMaker(int node) {
+    const ValueId read = graph_.nodes[node].inputs[0];
+    const int maker = producers_[read];
+    if (maker == kNone || consumers_[read].size() != 1 || IsOutput(graph_, read)) return;
+    const std::vector<int>& members = members_[cluster_[maker]];
+    if (members.size() > 1 && members.back() == maker && members.size() < kClusterNodesMax)
+      Merge(cluster_[maker], {node});
   }
 
   // Joins a softmax with the products before and after it, as in attention, so that the rows between them need no
@@ -255,8 +294,13 @@ class Fuser {
       return graph_.nodes[meet].inputs[*traits.streamed_operand] == OnlyOutput(seed);
     }
     if (!traits_[seed].elementwise) return false;
+    if (traits.window && !traits.row && !traits.reads_once && Widens(seed)) {
+      return graph_.nodes[meet].inputs[0] == OnlyOutput(seed) && inside.size() == 2;
+    }
     if (traits.reduces) return traits.row ? shape == traits.row_shape : traits.reads_once;
-    return traits.elementwise && FitsAsMember(meet, shape, inside);
+    // A window reads elements several times, and takes no more than the step from bytes.
+    const bool in_window = Widens(meet) && std::ranges::any_of(members, [&](int m) { return traits_[m].window; });
+    return traits.elementwise && !in_window && FitsAsMember(meet, shape, inside);
   }
 
   // The number of tensors that the cluster of `meet` would read if `seed` joined it. Constants do not count.

@@ -107,7 +107,7 @@ absl::Status ImportGraph::Fold() {
   const Node& added = graph.nodes.back();
   if (IsControlFlow(added)) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph, added));
-  if (known) {
+  if (known && !FactsOf(added).fold_late) {
     const absl::Status computed = Compute(added, kFoldStepsMax);
     if (computed.ok()) graph.nodes.pop_back();
     if (!absl::IsResourceExhausted(computed)) return computed;

@@ -69,6 +69,8 @@ struct OpFacts {
   // True if a float input of one element (a scale, a slope) typically differs from layer to layer. It then stays a
   // param of the kernel, so that layers of equal shapes share one workload.
   bool floats_differ = false;
+  // True if a pass may need the node although its inputs are constant: the import leaves it to FoldConstants.
+  bool fold_late = false;
   // If set: the rows that the node writes, or nullopt if it does more than that.
   std::optional<WrittenRows> (*writes_rows)(const Graph& graph, const Node& node) = nullptr;
 };

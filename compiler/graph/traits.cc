@@ -14,6 +14,8 @@
 namespace hone::graph {
 namespace {
 
+constexpr double kWindowReadsMax = 32;  // a window of 5 x 5 reads an element 25 times
+
 bool IsVar(const ir::Expr& e, const ir::Axis& axis) {
   const auto* var = e.As<ir::Var>();
   return var != nullptr && var->name == axis.name;
@@ -264,6 +266,31 @@ void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
   traits.sums_per_channel = apart && sums == 1 && output->shape.size() > 2;
 }
 
+// Element-wise copies of the data, padded ones for example, count as the data.
+void FindWindow(const EmittedNode& emitted, NodeTraits& traits) {
+  if (OnlyOutput(emitted) == nullptr || emitted.inputs.empty() || emitted.inputs[0] == nullptr) return;
+  std::set<const ir::BufferNode*> data = {emitted.inputs[0].get()};
+  const int64_t elements = ir::NumElements(*emitted.inputs[0]);
+  for (const ir::Stage& stage : emitted.stages) {
+    bool reads = false;
+    ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+      const auto* load = e.As<ir::Load>();
+      reads = reads || (load != nullptr && data.contains(load->buffer.get()));
+    });
+    if (!reads) continue;
+    if (stage.reduction == ir::Reduction::kNone) {
+      data.insert(stage.buffer.get());
+      continue;
+    }
+    double loads = 1;
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const ir::Axis& axis : *axes) loads *= static_cast<double>(axis.extent.max());
+    }
+    traits.window = loads <= kWindowReadsMax * static_cast<double>(elements);
+    return;
+  }
+}
+
 }  // namespace
 
 bool IsRowReduced(const ir::Shape& shape, const ir::Shape& row_shape, size_t outer) {
@@ -287,6 +314,7 @@ absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {
   FindStreamed(emitted, traits);
   traits.permutes = Permutes(emitted);
   FindSumApart(emitted, traits);
+  FindWindow(emitted, traits);
   return traits;
 }
 

@@ -43,6 +43,8 @@ struct NodeTraits {
   // A sum of products that treats every index of the last dimension separately: output element [.., c] depends on
   // elements [.., c] of the first input only, as in a depthwise convolution with channels last.
   bool sums_per_channel = false;
+  // A reduction that reads each element of input 0 a few times, as pools and depthwise convolutions do.
+  bool window = false;
 };
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);

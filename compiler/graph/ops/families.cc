@@ -46,6 +46,7 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", RegionPoolOps()},
       OpFamily{"", WarpOps()},
       OpFamily{"hone", MultiplyAddOps()},
+      OpFamily{"hone", ReciprocalOps()},
       OpFamily{"hone", TreeOps()},
       OpFamily{"hone", PlaceOps()},
       OpFamily{"hone", DigitSortOps()},

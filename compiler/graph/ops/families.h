@@ -51,6 +51,7 @@ std::span<const OpDef> SampleOps();          // sample.cc: RoiAlign, GridSample
 std::span<const OpDef> SignalOps();          // signal.cc: DFT, STFT, MelWeightMatrix
 std::span<const OpDef> MatMulOps();          // matmul.cc: MatMul, Gemm, MatMulInteger, QLinearMatMul
 std::span<const OpDef> QuantizeOps();        // quantize.cc: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
+std::span<const OpDef> ReciprocalOps();      // quantize.cc: domain "hone"
 std::span<const OpDef> RecurrentOps();       // recurrent.cc: RNN, GRU, LSTM
 std::span<const OpDef> ProjectedOps();       // recurrent.cc: domain "hone"
 std::span<const OpDef> RotaryOps();          // rotary.cc: RotaryEmbedding

@@ -116,7 +116,8 @@ absl::Status CheckQuantizedType(DType dtype) {
   return absl::OkStatus();
 }
 
-OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
+// scaled: an element, divided by its scale.
+OpResult QuantizeElements(const OpArgs& args, StageBuilder& builder, Expr (*scaled)(Expr element, Expr scale)) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Granularity granularity, ReadGranularity(args));
   DType dtype = DType::kUInt8;
@@ -136,8 +137,18 @@ OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
   return Buffers{builder.Compute("quantize", dtype, x->shape, [&](Indices i) {
     Expr scale = ReadAs(f32, args.inputs[1], granularity.Place(args.inputs[1], i));
     Expr zero_point = args.Has(2) ? ReadAs(f32, args.inputs[2], granularity.Place(args.inputs[2], i)) : Number(f32, 0);
-    return Saturate(dtype, ReadAs(f32, x, Exprs(i.begin(), i.end())) / scale, zero_point);
+    return Saturate(dtype, scaled(ReadAs(f32, x, Exprs(i.begin(), i.end())), scale), zero_point);
   })};
+}
+
+OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
+  return QuantizeElements(args, builder, [](Expr element, Expr scale) { return element / scale; });
+}
+
+// The reciprocal is computed once where the scale is one number.
+OpResult QuantizeByReciprocal(const OpArgs& args, StageBuilder& builder) {
+  return QuantizeElements(args, builder,
+                          [](Expr element, Expr scale) { return element * (Number(DType::kFloat32, 1) / scale); });
 }
 
 // Constants of 8-bit and 4-bit floats are stored as f16 or f32 (small_types.h).
@@ -205,15 +216,20 @@ void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {
 }
 
 constexpr OpFacts kScaled = {.axes = {AxisForm::kAxis, 1}, .floats_differ = true};
+constexpr OpFacts kDequantizes = {.axes = {AxisForm::kAxis, 1}, .floats_differ = true, .fold_late = true};
 
 constexpr OpDef kQuantizeOps[] = {
-    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kNumber>, kScaled, ScaleRange},
+    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kNumber>, kDequantizes, ScaleRange},
     {"DynamicQuantizeLinear", Checked<DynamicQuantizeLinear, 1, Elements::kFloat>},
     {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, kScaled, ScaleRange},
+};
+constexpr OpDef kReciprocalOps[] = {
+    {"QuantizeByReciprocal", Checked<QuantizeByReciprocal, 2, Elements::kNumber>, kScaled, ScaleRange},
 };
 
 }  // namespace
 
 std::span<const OpDef> QuantizeOps() { return kQuantizeOps; }
+std::span<const OpDef> ReciprocalOps() { return kReciprocalOps; }
 
 }  // namespace hone::graph

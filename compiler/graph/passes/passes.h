@@ -21,6 +21,18 @@ absl::Status FoldConstants(Graph& graph);
 // The same with a limit on the evaluations of elements for all nodes together.
 absl::Status FoldConstants(Graph& graph, int64_t steps_max);
 
+// Models in QDQ form: what stands between DequantizeLinear and QuantizeLinear computes with 8-bit integers.
+//
+// Conv, MatMul and Gemm of two dequantized operands become ConvInteger or MatMulInteger and one MultiplyAdd with the
+// scales and the bias. The scale of the first operand must be one number; that of the second may be one number for
+// each channel of the output. This needs an instruction of the target that sums products of 8-bit integers. Grouped
+// convolutions stay. Nodes that only move or select elements move the integers. A QuantizeLinear that would give the
+// integers of a DequantizeLinear back is left out. A QuantizeLinear of an element-wise function of such a product
+// multiplies by the reciprocal of its scale. A quantized result differs by at most one step from the original graph.
+//
+// Runs before FoldConstants, which would dequantize constant weights.
+absl::Status LowerQuantizedOps(Graph& graph);
+
 // Folds batch normalization and other per-channel scaling into the weights of the preceding layer.
 //
 // Folds a BatchNormalization in inference mode, or a product or sum with per-channel constants, into the weights and

@@ -10,6 +10,7 @@ namespace hone::graph {
 namespace {
 
 constexpr Pass<Graph> kPasses[] = {
+    {"lower_quantized_ops", LowerQuantizedOps},
     // Clean up the exporter's output.
     {"fold_constants", FoldConstants},
     {"simplify", Simplify},

@@ -101,7 +101,7 @@ TEST(Opt, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(Result("", {}), "the text begins with ''; it must begin with func, workload or graph");
   EXPECT_THAT(Result(kFunc, {.passes = "unrol"}),
               HasSubstr("there are: simplify, peel, flatten, peel_ends, vectorize, unroll"));
-  EXPECT_THAT(Result("graph\n", {.passes = "peel"}), HasSubstr("there are: fold_constants, simplify,"));
+  EXPECT_THAT(Result("graph\n", {.passes = "peel"}), HasSubstr("there are: lower_quantized_ops, fold_constants,"));
 }
 
 TEST(Opt, RefusesIllegalText) {
