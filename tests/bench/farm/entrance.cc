@@ -15,14 +15,17 @@ Entrance::Entrance(const std::filesystem::path& folder, bool tls)
   authority_ = pki::ReadAuthority(folder_ / "pki").value();
 }
 
-std::shared_ptr<grpc::Channel> Entrance::Open(Role role, const std::string& name) const {
-  if (!authority_.has_value()) return OpenChannel(address_, {}).value();
+TlsFiles Entrance::FilesOf(Role role, const std::string& name) const {
   const std::filesystem::path folder = folder_ / Name(role) / name;
   if (!std::filesystem::exists(folder)) {
     std::filesystem::create_directories(folder.parent_path());
     HONE_CHECK(pki::IssueIdentity(*authority_, folder, {role, name}, address_, absl::Now()).ok());
   }
-  return OpenChannel(address_, pki::FilesIn(folder)).value();
+  return pki::FilesIn(folder);
+}
+
+std::shared_ptr<grpc::Channel> Entrance::Open(Role role, const std::string& name) const {
+  return OpenChannel(address_, authority_.has_value() ? FilesOf(role, name) : TlsFiles()).value();
 }
 
 }  // namespace hone::farm

@@ -24,7 +24,9 @@ class Entrance {
   std::filesystem::path pki_folder() const { return authority_.has_value() ? folder_ / "pki" : ""; }
   // Sets the address at which the tracker can be reached, once it listens.
   void SetAddress(const std::string& address) { address_ = address; }
-  // Opens a channel, which connects at its first use. With TLS, makes a certificate for this role and name.
+  // With TLS: the files of a certificate for this role and name, which is made at the first call.
+  TlsFiles FilesOf(Role role, const std::string& name) const;
+  // Opens a channel, which connects at its first use. With TLS, it presents the certificate of this role and name.
   std::shared_ptr<grpc::Channel> Open(Role role, const std::string& name) const;
 
  private:

@@ -173,7 +173,7 @@ int Run(const Options& options) {
     }
     if (options.viewers > 0) {
       fmt::print(stderr, "watch it at {}\n", tracker.url());
-      LoadViewers viewers(tracker.url(), options.viewers);
+      LoadViewers viewers(tracker.entrance(), tracker.url(), options.viewers);
       std::this_thread::sleep_for(std::chrono::seconds(2));
       viewers.TakeDelays();
       nlohmann::ordered_json part = Watch(tracker, tally, options.seconds, "load, watched");
@@ -191,6 +191,7 @@ int Run(const Options& options) {
 }
 
 int Main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // TLS may answer on a connection that was just ended
   Options options;
   options.tracker = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "hone-tracker";
   CLI::App app("Agents and tuners that do nothing but talk to a tracker.", "hone-farm-load");
@@ -203,11 +204,11 @@ int Main(int argc, char** argv) {
   app.add_flag("--tls", options.tls, "mutual TLS, with a certificate for each; else a socket");
   app.add_flag("--query", options.query, "a second part, in which the records are queried all the time");
   app.add_option("--query-rows", options.query_rows, "asked for at a time")->capture_default_str();
-  app.add_option("--viewers", options.viewers, "a part in which so many watch the events, on loopback without --tls")
+  app.add_option("--viewers", options.viewers, "a part in which so many watch the events; needs --tls")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  if (options.viewers > 0 && (options.tls || options.outcomes == 0)) {
-    fmt::print(stderr, "--viewers goes with --outcomes and without --tls\n");
+  if (options.viewers > 0 && (!options.tls || options.outcomes == 0)) {
+    fmt::print(stderr, "--viewers needs --outcomes and --tls\n");
     return 2;
   }
   return Run(options);

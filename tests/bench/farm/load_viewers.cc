@@ -9,15 +9,16 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "fmt/format.h"
 
 namespace hone::farm {
 
-LoadViewers::LoadViewers(const std::string& url, int viewers) {
+LoadViewers::LoadViewers(const Entrance& entrance, const std::string& url, int viewers) {
   const int port = std::atoi(url.substr(url.rfind(':') + 1).c_str());
-  const std::string key = url.substr(url.find("#key=") + 5);
   for (int i = 0; i < viewers; ++i) {
-    tracker::HttpClient& client = clients_.emplace_back(port);
-    threads_.emplace_back([this, &client, key] { Watch(client, key); });
+    const TlsFiles files = entrance.FilesOf(Role::kClient, fmt::format("viewer{}", i));
+    tracker::HttpClient& client = clients_.emplace_back(port, files);
+    threads_.emplace_back([this, &client] { Watch(client); });
   }
 }
 
@@ -26,8 +27,8 @@ LoadViewers::~LoadViewers() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void LoadViewers::Watch(tracker::HttpClient& client, const std::string& key) {
-  client.Send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + key + "\r\n\r\n");
+void LoadViewers::Watch(tracker::HttpClient& client) {
+  client.Send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   HONE_CHECK(client.ReceiveHead().status == 200);
   for (std::string line; client.ReceiveLine(line);) {
     const absl::Time now = absl::Now();
