@@ -64,6 +64,7 @@ llvm::Value* ExprEmitter::EmitNode(const ir::Expr& e) {
       },
       [&](const ir::Cast& c) {
         if (llvm::Value* power = EmitRoundedPower(c)) return power;
+        if (llvm::Value* quantized = EmitQuantization(c)) return quantized;
         llvm::Value* const cheaper = EmitConversion(c, 0);
         return cheaper != nullptr ? cheaper : EmitCast(builder_, EmitExpr(c.value), c.value.type(), c.type);
       },

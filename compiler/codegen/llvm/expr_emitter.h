@@ -140,6 +140,8 @@ class ExprEmitter {
   llvm::Value* EmitFloat32Call(const ir::Call& call, const Values& args);
   // Null if the cast is not that of a power.
   llvm::Value* EmitRoundedPower(const ir::Cast& cast);
+  // Null if the cast is not that of a quantization: to a short integer, of min(max(round(x) + c, lowest), highest).
+  llvm::Value* EmitQuantization(const ir::Cast& cast);
   llvm::Value* EmitWideCall(const ir::Call& call, const Values& args);
 
   const Scaling scaling_;

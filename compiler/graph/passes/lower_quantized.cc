@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,7 +13,10 @@
 #include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/permute.h"
+#include "compiler/graph/passes/view.h"
 #include "compiler/graph/traits.h"
+#include "compiler/ir/elements.h"
+#include "compiler/ir/numeric.h"
 #include "compiler/ir/tensor_instruction.h"
 
 namespace hone::graph {
@@ -28,6 +32,12 @@ struct QdqValue {
   int64_t axis = 0;
 
   ValueId q() const { return inputs[0]; }
+};
+
+// A value that a Relu or Clip makes.
+struct Bounded {
+  ValueId source;
+  double low, high;
 };
 
 // A product of dequantized operands: scale * sums + bias.
@@ -59,6 +69,20 @@ std::optional<QdqValue> ReadDequantize(const Graph& graph, const Node& node) {
                   AxisFromFront(IntAttribute(node, "axis", 1), q.type.shape.size())};
 }
 
+std::optional<double> NumberIn(const Graph& graph, const Node& node, size_t input, double fallback) {
+  if (!HasInput(node, input)) return fallback;
+  const Value& value = graph.values[node.inputs[input]];
+  return value.data == nullptr ? std::nullopt : UniformValue(value);
+}
+
+std::optional<Bounded> ReadBounds(const Graph& graph, const Node& node) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (Is(node, "Relu")) return Bounded{node.inputs[0], 0, kInfinity};
+  if (!Is(node, "Clip")) return std::nullopt;
+  const std::optional<double> low = NumberIn(graph, node, 1, -kInfinity), high = NumberIn(graph, node, 2, kInfinity);
+  return low.has_value() && high.has_value() ? std::optional(Bounded{node.inputs[0], *low, *high}) : std::nullopt;
+}
+
 bool HasByteInstruction(const target::Target& target) {
   return std::ranges::any_of(target.tensor_instructions, [](ir::TensorInstruction instruction) {
     return ir::EntryOf(instruction).sum == DType::kInt32;
@@ -70,14 +94,14 @@ class LowerQuantized {
   explicit LowerQuantized(const Graph& graph) : products_(HasByteInstruction(graph.target)) {
     for (const Node& node : graph.nodes) {
       if (auto found = ReadDequantize(graph, node)) dequantized_.emplace(node.outputs[0], *std::move(found));
+      if (const auto bounded = ReadBounds(graph, node)) bounded_.emplace(node.outputs[0], *bounded);
     }
   }
 
   // Returns what replaces the node's output; kAbsent if it stays.
   absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
     if (Is(node, "QuantizeLinear")) return Quantize(graph, node);
-    HONE_ASSIGN_OR_RETURN(const bool moves, Moves(graph, node));
-    if (moves) return Move(graph, node);
+    if (Moves(node)) return Move(graph, node);
     HONE_ASSIGN_OR_RETURN(const std::optional<Product> product, FindProduct(graph, node));
     return product.has_value() ? Emit(graph, *product, node) : Follow(graph, node);
   }
@@ -90,22 +114,23 @@ class LowerQuantized {
 
   // Whether the node only moves or selects elements of a dequantized value with one scale, so that it can do this with
   // the integers.
-  absl::StatusOr<bool> Moves(const Graph& graph, const Node& node) const {
+  bool Moves(const Node& node) const {
     const QdqValue* x = Find(node, 0);
     if (x == nullptr || x->scale.size() != 1 || !(x->scale[0] > 0)) return false;
-    if (IsView(node)) return true;
-    if (Is(node, "MaxPool")) return node.outputs.size() == 1;
-    HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, node));
-    return traits.permutes;
+    return IsView(node) || Is(node, "Transpose") || (Is(node, "MaxPool") && node.outputs.size() == 1);
   }
 
   absl::StatusOr<ValueId> Move(Graph& graph, const Node& node) {
     QdqValue moved = *Find(node, 0);
-    Node integers = node;
-    integers.inputs[0] = moved.q();
-    integers.outputs = {kNewValue};
-    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made, AddNode(graph, std::move(integers)));
-    moved.inputs[0] = made[0];
+    if (IsView(node)) {  // perhaps of an operator that takes floats alone
+      HONE_ASSIGN_OR_RETURN(moved.inputs[0], AddReshape(graph, moved.q(), graph.values[node.outputs[0]].type.shape));
+    } else {
+      Node integers = node;
+      integers.inputs[0] = moved.q();
+      integers.outputs = {kNewValue};
+      HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made, AddNode(graph, std::move(integers)));
+      moved.inputs[0] = made[0];
+    }
     HONE_ASSIGN_OR_RETURN(const ValueId value, AddOp(graph, "DequantizeLinear", moved.inputs));
     dequantized_[node.outputs[0]] = std::move(moved);
     return value;
@@ -209,11 +234,25 @@ class LowerQuantized {
     // Beside few products a division takes long.
     if (!of_sums_.contains(node.inputs[0]) || !std::isnormal(1 / step)) return kAbsent;
     Node quantize = node;
+    quantize.inputs[0] = Unbounded(graph, node, step);
     quantize.op = "QuantizeByReciprocal";
     quantize.domain = "hone";
     quantize.outputs = {kNewValue};
     HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made, AddNode(graph, std::move(quantize)));
     return made[0];
+  }
+
+  // The source of the quantized value, if the quantization has the bounds between them anyway; else the value.
+  ValueId Unbounded(const Graph& graph, const Node& node, float step) const {
+    const auto found = bounded_.find(node.inputs[0]);
+    if (found == bounded_.end()) return node.inputs[0];
+    const DType dtype = graph.values[node.outputs[0]].type.dtype;
+    double zero_point = 0;
+    if (HasInput(node, 2)) zero_point = ir::ElementAsDouble(dtype, graph.values[node.inputs[2]].data->data());
+    const auto quantized = [&](double x) { return std::nearbyint(x / step) + zero_point; };
+    const bool same = quantized(found->second.low) <= static_cast<double>(ir::LowestInt(dtype)) &&
+                      quantized(found->second.high) >= static_cast<double>(ir::HighestInt(dtype));
+    return same ? found->second.source : node.inputs[0];
   }
 
   // Whether the node quantizes x, whose scale it has, to the integers from which x was made.
@@ -226,6 +265,7 @@ class LowerQuantized {
 
   const bool products_;
   std::map<ValueId, QdqValue> dequantized_;
+  std::map<ValueId, Bounded> bounded_;
   std::set<ValueId> of_sums_;  // products and element-wise functions of them
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models in QDQ form: after the passes their products are products of integers, and results differ by at most one step.
 #include <cmath>
+#include <tuple>
 
 #include "compiler/graph/passes/pipeline.h"
 #include "compiler/target/target.h"
@@ -115,6 +116,20 @@ TEST(LowerQuantized, ProductsOfTwoActivations) {
   EXPECT_EQ(CountOps(Lowered(b.Model()), "MatMulInteger"), 1);
 }
 
+// The quantization bounds its results anyway.
+TEST(LowerQuantized, BoundsThatTheQuantizationHasAreLeftOut) {
+  for (const auto& [high, zero_point, left] :
+       {std::tuple(255 * kStep, "low", 0), {254 * kStep, "low", 1}, {255 * kStep, "middle", 1}}) {
+    QdqBuilder b;
+    b.Input("x", {6, 12}).Floats("zero_f", {}, {0}).Floats("high", {}, {high});
+    b.Initializer(Tensor<uint8_t>("low", kUInt8, {}, {0}));
+    b.Quantize("x", "xd").Weights("w", {12, 9}, 1).Node("MatMul", {"xd", "w"}, {"g"});
+    b.Node("Clip", {"g", "zero_f", "high"}, {"c"});
+    b.Quantize("c", "y", "step", zero_point).Output("y");
+    EXPECT_EQ(CountOps(Lowered(b.Model()), "Clip"), left) << high << zero_point;
+  }
+}
+
 // A scale for each input channel cannot be taken out of the sum.
 TEST(LowerQuantized, ScalesAlongTheSumStay) {
   QdqBuilder b;
@@ -137,7 +152,10 @@ TEST(LowerQuantized, IntegersAreMovedAndNotQuantizedAgain) {
   QdqBuilder b;
   b.Input("x", {1, 4, 8, 8});
   b.Quantize("x", "xd").Node("MaxPool", {"xd"}, {"p"}, {Attr("kernel_shape", Ints{2, 2}), Attr("strides", Ints{2, 2})});
-  b.Quantize("p", "pd").Node("Transpose", {"pd"}, {"t"}, {Attr("perm", Ints{0, 2, 3, 1})});
+  // Dropout takes floats alone.
+  b.Quantize("p", "pd")
+      .Node("Dropout", {"pd"}, {"d"})
+      .Node("Transpose", {"d"}, {"t"}, {Attr("perm", Ints{0, 2, 3, 1})});
   b.Quantize("t", "td").Node("Flatten", {"td"}, {"y"}).Output("y");
   const Graph graph = Lowered(b.Model(), 0);
   EXPECT_EQ(CountOps(graph, "QuantizeLinear"), 1);
