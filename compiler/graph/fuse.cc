@@ -25,11 +25,11 @@ constexpr size_t kMovedPartsMax = 16;  // most tensors from which one kernel of 
 // The fusion algorithm. It starts at a node and grows the cluster to include the node where all its consumers meet
 // again (its post-dominator) and all nodes on the paths to it, if all of them fit. A cluster therefore always has one
 // exit. The steps run in this order:
-//   - reductions take the element-wise nodes that follow them, but no last node that makes bytes f32;
+//   - reductions take the element-wise nodes that follow them, but not a last one that makes f32 of bytes;
 //   - row computations between two matrix products join both, and depthwise convolutions the product after them;
 //   - chains without reductions form, and join the reductions that read every element once;
 //   - permutations of a matrix join the matrix-vector product that reads it;
-//   - a node that makes bytes f32 joins its maker if no reader could take it.
+//   - a node that makes f32 of bytes joins its maker if no reader took it.
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)

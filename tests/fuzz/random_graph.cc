@@ -11,7 +11,8 @@ namespace {
 
 std::vector<Recipe> AllRecipes() {
   std::vector<Recipe> all;
-  for (const auto recipes : {ElementwiseRecipes(), MovementRecipes(), ContractionRecipes(), ReductionRecipes()}) {
+  for (const auto recipes :
+       {ElementwiseRecipes(), MovementRecipes(), ContractionRecipes(), ReductionRecipes(), QuantizedRecipes()}) {
     all.insert(all.end(), recipes.begin(), recipes.end());
   }
   return all;

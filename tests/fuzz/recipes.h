@@ -21,6 +21,7 @@ std::span<const Recipe> ElementwiseRecipes();  // elementwise.cc: unary and n-ar
 std::span<const Recipe> MovementRecipes();     // movement.cc: views, slices, pads, gathers
 std::span<const Recipe> ContractionRecipes();  // contraction.cc: products, convolutions, pools
 std::span<const Recipe> ReductionRecipes();    // reduction.cc: reductions, softmax, norms
+std::span<const Recipe> QuantizedRecipes();    // quantized.cc: products in QDQ form
 
 }  // namespace hone::fuzz
 

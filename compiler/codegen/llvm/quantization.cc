@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/codegen/llvm/arithmetic.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/ir/numeric.h"
 
@@ -84,7 +85,7 @@ llvm::Value* ExprEmitter::EmitQuantization(const ir::Cast& cast) {
         llvm::Intrinsic::x86_avx512_mask_cvtps2dq_512, {},
         {x, llvm::Constant::getNullValue(wide), builder_.getInt16(0xffff), builder_.getInt32(kRoundAsUsual)});
   } else {
-    whole = builder_.CreateFPToSI(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x), wide);
+    whole = builder_.CreateFPToSI(EmitUnary(builder_, ir::UnaryOp::kRound, ir::DType::kFloat32, x), wide);
   }
   const auto offset = static_cast<uint64_t>(static_cast<int64_t>(q->offset));
   return builder_.CreateTrunc(builder_.CreateAdd(whole, llvm::ConstantInt::get(wide, offset, true)), TypeOf(cast.type));

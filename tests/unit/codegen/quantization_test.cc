@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/kernel.h"
 #include "compiler/ir/text.h"
 #include "compiler/space/space.h"
 #include "compiler/target/target.h"
@@ -68,6 +69,17 @@ TEST(Quantizations, RoundAndConvertInOneInstruction) {
   ASSERT_TRUE(assembly.ok()) << assembly.status();
   EXPECT_THAT(*assembly, HasSubstr("vcvtps2dq"));
   EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("vrndscaleps")));
+}
+
+// LLVM 19 cannot round vectors for every CPU.
+TEST(Quantizations, CompileForAllCpus) {
+  for (const char* cpu : {"arm", "arm64 -mcpu=cortex-a76", "x86_64 -mcpu=haswell", "x86_64"}) {
+    const target::Target target = ParseTarget(cpu).value();
+    const ir::Workload workload = Quantizing({"u8", " + 3.0f32", "0", "255"}, "(f32(x[i, j]) * 0.5f32)");
+    const auto candidate = space::Default(workload, target);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    EXPECT_TRUE(CompileKernel(workload, candidate->schedule, target, "k").ok()) << cpu;
+  }
 }
 
 }  // namespace
