@@ -82,6 +82,8 @@ class Grower {
   ValueId Constant(ir::DType dtype, const Ints& shape, double low, double high);
   ValueId Scalar(ir::DType dtype, double value) { return Constant(dtype, {}, value, value); }
   ValueId Numbers(const Ints& numbers);  // an i64 vector of axes, sizes or pads; Pick never returns it
+  // Pick no longer returns the value.
+  void Hide(ValueId id) { pickable_[static_cast<size_t>(id)] = false; }
   bool IsExact(ValueId id) const { return exact_[static_cast<size_t>(id)]; }
 
   // --- Nodes.

@@ -46,13 +46,15 @@ ValueId Weights(Grower& g, const Ints& shape, int64_t axis) {
   return g.GrowOne("DequantizeLinear", inputs, Effect::kMoves, {{"axis", axis}});
 }
 
-// What follows a product: a sum, an activation, a quantization.
+// What follows a product: a sum, an activation, a quantization. Nothing else may read the floats between them: a
+// schedule may round them, and a node that jumps at whole numbers would see it.
 void Finish(Grower& g, ValueId y) {
   if (y == kAbsent) return;
+  g.Hide(y);
   if (g.OneIn(4)) {
     const ValueId other = Dequantize(g, g.Operand(ByteType(g), g.ShapeOf(y)), kStep);
     const ValueId sum = other == kAbsent ? kAbsent : g.GrowOne("Add", {y, other}, Effect::kMoves);
-    if (sum != kAbsent) y = sum;
+    if (sum != kAbsent) g.Hide(y = sum);
   }
   ValueId bounded = kAbsent;
   if (g.OneIn(3)) bounded = g.GrowOne("Relu", {y}, Effect::kMoves);
@@ -60,7 +62,7 @@ void Finish(Grower& g, ValueId y) {
     const ValueId low = g.Scalar(DType::kFloat32, 0), high = g.Scalar(DType::kFloat32, 255 * kResultStep);
     bounded = g.GrowOne("Clip", {y, low, high}, Effect::kMoves);
   }
-  if (bounded != kAbsent) y = bounded;
+  if (bounded != kAbsent) g.Hide(y = bounded);
   if (g.OneIn(5)) return;
   const ValueId scale = g.Scalar(DType::kFloat32, kResultStep);
   const ValueId zero = g.Scalar(ByteType(g), static_cast<double>(g.Below(3) * 40));

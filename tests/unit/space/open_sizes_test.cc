@@ -194,7 +194,7 @@ TEST(OpenSizes, ChunksOfWinogradsTilesAreAsLongAsTheyMustBe) {
 TEST(OpenSizes, WinogradMustPayForMostImages) {
   const auto steps = [](const std::string& rows) {
     const std::string sizes = fmt::format("size b in [1, 2]\nsize h in [{0}]\nsize w in [{0}]\n", rows);
-    return schedule::Print(DefaultSteps(ConvolutionOfImages(1, sizes), Host()));
+    return schedule::Print(DefaultSteps(ConvolutionOfImages(1, sizes), Wide()));
   };
   EXPECT_THAT(steps("39, 40"), HasSubstr("winograd s"));
   EXPECT_THAT(steps("1, 40"), Not(HasSubstr("winograd s")));
