@@ -50,6 +50,13 @@ struct Product {
 
 bool IsByte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
 
+// Whether the scale and the zero point of a QuantizeLinear or DequantizeLinear are constant, and the scale is f32.
+bool HasConstants(const Graph& graph, const Node& node) {
+  const Value& scale = graph.values[node.inputs[1]];
+  return scale.data != nullptr && scale.type.dtype == DType::kFloat32 &&
+         (!HasInput(node, 2) || graph.values[node.inputs[2]].data != nullptr);
+}
+
 // The zero point of a constant input 2; kAbsent if it is 0.
 ValueId ZeroPointOf(const Graph& graph, const Node& node) {
   if (!HasInput(node, 2)) return kAbsent;
@@ -61,10 +68,10 @@ ValueId ZeroPointOf(const Graph& graph, const Node& node) {
 std::optional<QdqValue> ReadDequantize(const Graph& graph, const Node& node) {
   if (!Is(node, "DequantizeLinear") || node.outputs[0] == kAbsent) return std::nullopt;
   const Value &q = graph.values[node.inputs[0]], &scale = graph.values[node.inputs[1]];
-  const bool constant = scale.data != nullptr && (!HasInput(node, 2) || graph.values[node.inputs[2]].data != nullptr);
-  const bool floats =
-      scale.type.dtype == DType::kFloat32 && graph.values[node.outputs[0]].type.dtype == DType::kFloat32;
-  if (!constant || !floats || !IsByte(q.type.dtype) || IntAttribute(node, "block_size", 0) != 0) return std::nullopt;
+  const bool floats = graph.values[node.outputs[0]].type.dtype == DType::kFloat32;
+  if (!HasConstants(graph, node) || !floats || !IsByte(q.type.dtype) || IntAttribute(node, "block_size", 0) != 0) {
+    return std::nullopt;
+  }
   return QdqValue{node.inputs, ZeroPointOf(graph, node), ReadConstant<float>(scale),
                   AxisFromFront(IntAttribute(node, "axis", 1), q.type.shape.size())};
 }
@@ -225,8 +232,7 @@ class LowerQuantized {
 
   absl::StatusOr<ValueId> Quantize(Graph& graph, const Node& node) const {
     const Value& scale = graph.values[node.inputs[1]];
-    const bool constant = scale.data != nullptr && (!HasInput(node, 2) || graph.values[node.inputs[2]].data != nullptr);
-    if (!constant || scale.type.dtype != DType::kFloat32 || scale.type.elements() != 1) return kAbsent;
+    if (!HasConstants(graph, node) || scale.type.elements() != 1) return kAbsent;
     const float step = ReadConstant<float>(scale)[0];
     if (const QdqValue* x = Find(node, 0); x != nullptr && x->scale == std::vector<float>{step}) {
       if (HasSameIntegers(graph, node, *x)) return x->q();

@@ -24,6 +24,7 @@
 #include "compiler/target/cpu.h"
 #include "compiler/target/microarchitectures.h"
 #include "compiler/target/target.h"
+#include "tests/unit/codegen/assembly.h"
 #include "tests/unit/space/compiled.h"
 
 namespace hone::codegen {
@@ -517,17 +518,6 @@ TEST(VectorLoads, TranspositionsAreNotGathered) {
     EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("gather"))) << c.body;
     EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("vinsertps"))) << c.body;
   }
-}
-
-// The assembly of a func, given as text.
-std::string AssemblyOfFunc(const std::string& text, std::string_view target, Effort effort = Effort::kKernel,
-                           Output output = Output::kAssembly) {
-  const auto func = ir::ParseFunc(text);
-  EXPECT_TRUE(func.ok()) << func.status() << "\n" << text;
-  if (!func.ok()) return "";
-  const auto assembly = Emit(std::span(&*func, 1), ParseTarget(target).value(), effort, output);
-  EXPECT_TRUE(assembly.ok()) << assembly.status();
-  return assembly.value_or("");
 }
 
 // LLVM alone would convert element by element: 83 instructions for 16 elements instead of 10.

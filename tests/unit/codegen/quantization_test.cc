@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/codegen/codegen.h"
 #include "compiler/codegen/kernel.h"
 #include "compiler/ir/text.h"
 #include "compiler/space/space.h"
 #include "compiler/target/target.h"
+#include "tests/unit/codegen/assembly.h"
 #include "tests/unit/space/compiled.h"
 
 namespace hone::codegen {
@@ -60,15 +60,12 @@ TEST(Quantizations, AgreeWithTheInterpreter) {
 }
 
 TEST(Quantizations, RoundAndConvertInOneInstruction) {
-  const auto func = ir::ParseFunc(
+  const std::string assembly = AssemblyOfFunc(
       "func f(A: f32[16], B: u8[16]) { B[ramp(0, 1, 16)] = u8x16(min(max(round(A[ramp(0, 1, 16)]) + "
-      "broadcast(3.0f32, 16), broadcast(0.0f32, 16)), broadcast(255.0f32, 16))) }");
-  ASSERT_TRUE(func.ok()) << func.status();
-  const auto assembly =
-      Emit(std::span(&*func, 1), ParseTarget("x86_64 -mcpu=znver4").value(), Effort::kKernel, Output::kAssembly);
-  ASSERT_TRUE(assembly.ok()) << assembly.status();
-  EXPECT_THAT(*assembly, HasSubstr("vcvtps2dq"));
-  EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("vrndscaleps")));
+      "broadcast(3.0f32, 16), broadcast(0.0f32, 16)), broadcast(255.0f32, 16))) }",
+      "x86_64 -mcpu=znver4");
+  EXPECT_THAT(assembly, HasSubstr("vcvtps2dq"));
+  EXPECT_THAT(assembly, ::testing::Not(HasSubstr("vrndscaleps")));
 }
 
 // LLVM 19 cannot round vectors for every CPU.
