@@ -67,15 +67,6 @@ std::vector<std::vector<int>> PlacesOf(size_t threads, const std::vector<CoreGro
   return places;
 }
 
-// The CPU that the calling thread runs on; -1 if the system does not tell.
-int CurrentCpu() {
-#ifdef __linux__
-  return sched_getcpu();
-#else
-  return -1;
-#endif
-}
-
 }  // namespace
 
 // The state shared by the caller and the workers, and the protocol that opens and closes a loop. `epoch` is odd while a
@@ -191,12 +182,20 @@ struct ThreadPool::State {
 
   // Moves the caller to another CPU if it runs on the CPU of a pinned worker. The worker cannot leave that CPU, so both
   // would share it while another CPU is idle. The caller's allowed CPUs are restored at once; the move is only a push.
-  // Finding the current CPU is a system call on some systems, so it is skipped if no worker is pinned.
+  // Finding the current CPU is a system call on some systems, so it is skipped if no worker is pinned. Allocates
+  // nothing, because it is part of a run.
   void LeaveCpuToWorker() const {
-    if (pinned.empty() || !IsPinned(CurrentCpu())) return;
-    std::vector<int> others = UsableCpus();
-    std::erase_if(others, [this](int cpu) { return IsPinned(cpu); });
-    const ScopedCpuAffinity moved(others);
+#ifdef __linux__
+    if (pinned.empty() || !IsPinned(sched_getcpu())) return;
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+    cpu_set_t others = allowed;
+    for (size_t cpu = 0; cpu < pinned.size(); ++cpu) {
+      if (pinned[cpu]) CPU_CLR(cpu, &others);
+    }
+    if (CPU_COUNT(&others) == 0) return;
+    if (sched_setaffinity(0, sizeof(others), &others) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
+#endif
   }
 
   void Run(HoneTask run_task, void* run_closure, int64_t run_count) {

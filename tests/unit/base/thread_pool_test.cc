@@ -13,6 +13,7 @@
 #include <new>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/control_groups.h"
@@ -141,7 +142,9 @@ TEST(ThreadPool, ACallerLeavesTheCpuOfAWorker) {
     {
       const ScopedCpuAffinity put_there({of_worker});
     }
+    allocations_left = 1;
     Each(pool.parallel(), 2, [](int64_t) {});
+    ASSERT_EQ(std::exchange(allocations_left, kUnlimited), 1) << "a run of a model allocates nothing";
     if (sched_getcpu() != of_worker) ++left;
     ASSERT_EQ(UsableCpus(), usable) << "it may run where it could before";
   }
