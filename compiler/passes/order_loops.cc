@@ -2,7 +2,10 @@
 #include "compiler/passes/order_loops.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "compiler/ir/simplify.h"
 
 namespace hone::passes {
 namespace {
@@ -16,7 +19,8 @@ using ir::Stmt;
 constexpr int kKeyBits = 32;                   // the high half of a pair
 constexpr int64_t kShortLine = 4096;           // up to so many values, counting in large histograms would take longer
 constexpr int kShortBits = 8, kLongBits = 11;  // of a digit
-constexpr int kCountVector = 8;
+constexpr int64_t kVector = 8;
+constexpr int64_t kFewPlaces = 16;  // up to so many places, each value is compared with the last of the places
 constexpr ir::Type kCount{ir::DType::kInt32, 1};
 
 // A digit of the key: `bits` bits of the pair from bit `shift` on.
@@ -42,9 +46,11 @@ class OrderBuilder {
         digits_(DigitsOf(line.values_max)),
         counts_(Local("_counts", kCount.dtype, {static_cast<int64_t>(digits_.size()), digits_.back().bins()})),
         total_(Local("_total", kCount.dtype, {})),
-        last_(Local("_last", kCount.dtype, {})) {}
+        last_(Local("_last", kCount.dtype, {})),
+        held_(Local("_held", ir::DType::kInt64, {kFewPlaces})) {}
 
   Stmt Build() {
+    if (line_.spare.empty()) return KeepLowest();
     Stmt body = IsWhole() ? Sort(line_.values, {}) : Select();
     for (const Buffer& buffer : {counts_, total_, last_}) body = ir::MakeAlloc(buffer, std::move(body));
     return body;
@@ -96,11 +102,11 @@ class OrderBuilder {
   Stmt ClearCounts() {
     const int64_t counts = counts_->shape[0].value(), bins = counts_->shape[1].value();
     return Loop(Expr(counts), [&](const Expr& d) {
-      return Loop(Expr(bins / kCountVector), [&](const Expr& block) {
+      return Loop(Expr(bins / kVector), [&](const Expr& block) {
         return Loop(
-            Expr(kCountVector),
+            Expr(kVector),
             [&](const Expr& bin) {
-              return ir::MakeStore(counts_, {d, block * Expr(kCountVector) + bin}, ir::MakeZero(kCount));
+              return ir::MakeStore(counts_, {d, block * Expr(kVector) + bin}, ir::MakeZero(kCount));
             },
             LoopKind::kVectorized);
       });
@@ -188,22 +194,60 @@ class OrderBuilder {
                           Set(last_, Count(0)), find, Set(total_, Count(0)), keep, sort});
   }
 
+  // Keeps the lowest keys so far in order, each with its place among the values in the low half, so that equal keys
+  // keep their order. Nothing branches once a value is among the lowest: where it goes is random.
+  Stmt KeepLowest() {
+    constexpr int64_t kLow = (int64_t{1} << kKeyBits) - 1;
+    const auto held = [&](const Expr& place) { return ir::MakeLoad(held_, {place}); };
+    const auto hold = [&](const Expr& place, const Expr& key) { return ir::MakeStore(held_, {place}, key); };
+    const auto lower = [](const Expr& a, const Expr& b) { return ir::MakeBinary(BinaryOp::kMin, a, b); };
+    const Expr last = line_.places - Expr(1);
+    const auto insert = [&](const Expr& key) {
+      const Stmt shift = Loop(
+          last,
+          [&](const Expr& i) {
+            const Expr before = held(last - i - Expr(1));
+            return hold(last - i, lower(held(last - i), ir::MakeBinary(BinaryOp::kMax, before, key)));
+          },
+          LoopKind::kUnrolled);
+      return ir::MakeBlock({shift, hold(Expr(0), lower(held(Expr(0)), key))});
+    };
+    const Stmt clear = Loop(
+        line_.places, [&](const Expr& place) { return hold(place, Expr(std::numeric_limits<int64_t>::max())); },
+        LoopKind::kUnrolled);
+    const Stmt keep = Loop(line_.values, [&](const Expr& at) {
+      const Expr key = ir::MakeBinary(BinaryOp::kAnd, line_.value(at), Expr(~kLow)) + at;
+      return Bind("key", key, [&](const Expr& k) { return ir::MakeIf(k < held(last), insert(k)); });
+    });
+    const Stmt give = Loop(
+        line_.places,
+        [&](const Expr& place) {
+          return ir::MakeStore(line_.ordered, At(place),
+                               line_.value(ir::MakeBinary(BinaryOp::kAnd, held(place), Expr(kLow))));
+        },
+        LoopKind::kUnrolled);
+    return ir::MakeAlloc(held_, ir::MakeBlock({clear, keep, give}));
+  }
+
   const OrderedLine& line_;
   const std::vector<Digit> digits_;
   const Buffer counts_;        // by digit and bin
   const Buffer total_, last_;  // numbers
+  const Buffer held_;          // keys and places, of KeepLowest
   int next_ = 0;
 };
 
 }  // namespace
 
 std::vector<ir::Buffer> SpareLines(const ir::Stage& stage) {
+  const ir::Size &places = stage.axes.back().extent, &values = stage.reduce_axes[0].extent;
+  if (places.IsFixed() && places.value() <= kFewPlaces && places != values) return {};
   ir::Shape shape = stage.buffer->shape;
-  shape.back() = stage.reduce_axes[0].extent;
+  shape.back() = values;
   std::vector<ir::Buffer> lines;
   for (const char* suffix : {"_a", "_b"}) {
     lines.push_back(ir::MakeBuffer(stage.buffer->name + suffix, ir::DType::kInt64, shape, ir::Scope::kWorkspace));
-    if (stage.axes.back().extent == stage.reduce_axes[0].extent) break;  // the result serves as the second one
+    if (places == values) break;  // the result serves as the second one
   }
   return lines;
 }

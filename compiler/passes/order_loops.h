@@ -3,7 +3,8 @@
 // the lowest digit to the highest. One thread sorts a line.
 //
 // If a line has fewer places than values, the values that cannot have a place are dropped first: a histogram of the
-// highest digit tells where the last place is. Not here: where the lines are and who sorts them (build_loops.cc). Start
+// highest digit tells where the last place is. Up to 16 places are filled in one pass over the values, which keeps the
+// lowest so far in registers. Not here: where the lines are and who sorts them (build_loops.cc). Start
 // with OrderLine.
 #ifndef HONE_COMPILER_PASSES_ORDER_LOOPS_H_
 #define HONE_COMPILER_PASSES_ORDER_LOOPS_H_
@@ -29,7 +30,7 @@ struct OrderedLine {
 };
 
 // Buffers with room for the values of every line while they are sorted, of i64 and of the stage's shape with the
-// values' extent: one if every value has a place, else two.
+// values' extent: one if every value has a place, none for up to 16 places, else two.
 std::vector<ir::Buffer> SpareLines(const ir::Stage& stage);
 
 // The statement that sorts one line into `ordered`. The buffers of `spare` lose what they have.

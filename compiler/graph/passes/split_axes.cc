@@ -24,6 +24,7 @@ constexpr int64_t kBlock = 128;
 constexpr int64_t kUnrolledBlock = 16, kUnrolledBlockMin = 12;
 constexpr int64_t kUnrolledLengthMax = 24;                   // the longest axis whose sums are unrolled without blocks
 constexpr int64_t kManyForNetwork = 8, kManyForDigits = 64;  // elements for each that is taken
+constexpr int64_t kHeldMax = 16, kManyForHeld = 256;         // so many stay in registers, by several threads
 constexpr int64_t kRankedLengthMax = 64, kRankedComparisonsMax = 32 << 10;  // up to either, ranks beat digits
 constexpr int64_t kColumnsMin = 8;                                          // so many columns fill vectors
 constexpr int64_t kQuadraticStepsMax = 100 << 10;  // the most additions of a short axis that cost less than launches
@@ -150,13 +151,14 @@ absl::StatusOr<Values> AddTopK(Graph& graph, ValueId value, const Choice& choice
                   .attributes = {{"axis", choice.axis}, {"largest", choice.largest}, {"sorted", choice.sorted}}});
 }
 
-// Whether few of many elements are taken, so that most of them can be left out first. A sort by digits leaves them out
-// itself, and groups are faster only for very few of the largest.
+// Whether few of many elements are taken, so that most of them can be left out first. Threads leave them out
+// themselves (compiler/passes/order_loops.h), and groups are faster only for very few of the largest.
 bool TakesFewOfMany(const Graph& graph, const Shape& shape, const Choice& choice) {
   const int64_t extent = shape[static_cast<size_t>(choice.axis)].value();
   if (extent <= kUnsplitLengthMax || choice.count == 0) return false;
   if (!SortsByDigits(graph, shape, choice.axis)) return extent >= kManyForNetwork * choice.count;
-  return choice.largest != 0 && extent >= kManyForDigits * choice.count;
+  const int64_t many = choice.count <= kHeldMax && graph.target.threads > 1 ? kManyForHeld : kManyForDigits;
+  return choice.largest != 0 && extent >= many * choice.count;
 }
 
 // Elements of one line, and their positions along it.

@@ -44,12 +44,12 @@ absl::Status CheckDefault(const ir::Workload& workload, const std::vector<tests:
 }
 
 TEST(Sorts, WholeLinesAndFirstPlaces) {
-  for (const char* pair : {"x[i, r]", kFewKeys, "r", "0 - r * 4294967296"}) {
+  for (const char* pair : {"x[i, r]", kFewKeys, "r", "0 - r * 4294967296", "9223372032559808512 + r"}) {
     SCOPED_TRACE(pair);
     for (const char* places : {"1", "7", "4999", "5000"}) {
       EXPECT_EQ(CheckDefault(Sort("5000", places, pair)), absl::OkStatus()) << places;
     }
-    for (const char* places : {"1", "30", "31"}) {
+    for (const char* places : {"1", "16", "17", "30", "31"}) {
       EXPECT_EQ(CheckDefault(Sort("31", places, pair)), absl::OkStatus()) << places;
     }
   }
