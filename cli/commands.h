@@ -23,6 +23,10 @@ void AddCompileCommand(CLI::App& app, absl::Status* result);
 // anything.
 void AddCheckCommand(CLI::App& app, absl::Status* result);
 
+// `hone quantize MODEL --calibrate DATA -o OUT.onnx`: writes a model that computes with 8 bits, with ranges measured on
+// samples (deploy/quantize/quantize_model.h), and tells its accuracy.
+void AddQuantizeCommand(CLI::App& app, absl::Status* result);
+
 // `hone run PACKAGE --input IN.npz --output OUT.npz [--threads N]`: runs a package once on arrays from a file.
 //
 // The arrays have the names of the model's inputs and outputs. Their types and shapes must match the model's exactly.

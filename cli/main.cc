@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   hone::cli::AddTuneCommand(app, &result);
   hone::cli::AddCompileCommand(app, &result);
   hone::cli::AddCheckCommand(app, &result);
+  hone::cli::AddQuantizeCommand(app, &result);
   hone::cli::AddRunCommand(app, &result);
   hone::cli::AddDiffCommand(app, &result);
   hone::cli::AddBenchCommand(app, &result);

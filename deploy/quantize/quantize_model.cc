@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deploy/quantize/quantize_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/onnx_import.h"
+#include "deploy/quantize/choose_layers.h"
+#include "deploy/quantize/layers.h"
+#include "deploy/quantize/model_file.h"
+#include "deploy/quantize/samples.h"
+#include "deploy/quantize/write_qdq.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace hone::quantize {
+namespace {
+
+constexpr int64_t kFirstOpset = 10;            // has QuantizeLinear
+constexpr int64_t kFirstPerChannelOpset = 13;  // DequantizeLinear has an axis
+
+// The names of all values of f32.
+absl::StatusOr<std::set<std::string>> FindFloats(const ModelFile& model, const graph::ImportOptions& import) {
+  HONE_ASSIGN_OR_RETURN(const std::string path, model.WriteTemporary());
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, graph::ImportOnnx(path, import));
+  std::set<std::string> floats;
+  for (const graph::Value& value : graph.values) {
+    if (value.type.dtype != DType::kFloat32) continue;
+    floats.insert(value.name);
+    for (const graph::FileValue& held : value.held) floats.insert(held.name);
+  }
+  return floats;
+}
+
+absl::Status AddValue(Histogram& histogram, const run::ArrayView& array) {
+  const std::span<const float> floats(reinterpret_cast<const float*>(array.data.data()),
+                                      array.data.size() / sizeof(float));
+  const auto bad = std::ranges::find_if(floats, [](float x) { return !std::isfinite(x); });
+  if (bad != floats.end()) {
+    return absl::FailedPreconditionError(
+        fmt::format("value '{}' of the model is {} on a sample; its range cannot be measured", array.name, *bad));
+  }
+  histogram.Add(floats);
+  return absl::OkStatus();
+}
+
+// Runs the model on the samples, with the values of layers as outputs. One histogram for each range.
+absl::StatusOr<std::vector<Histogram>> MeasureValues(const ModelFile& model, const Layers& layers,
+                                                     const Samples& samples, const QuantizeOptions& options) {
+  ModelFile watched = model;
+  watched.graph().clear_output();
+  std::map<std::string, int> ranges;  // by name of an output
+  std::map<std::string, int> inputs;
+  std::set<std::string> given;
+  for (const onnx::ValueInfoProto& input : model.graph().input()) given.insert(input.name());
+  for (const LayerValue& value : layers.values) {
+    if (value.derived) continue;
+    if (given.contains(value.name)) {
+      inputs.emplace(value.name, value.range);
+      continue;
+    }
+    ranges.emplace(value.name, value.range);
+    onnx::ValueInfoProto& output = *watched.graph().add_output();
+    output.set_name(value.name);
+    output.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  }
+  std::vector<Histogram> histograms(static_cast<size_t>(layers.ranges));
+  std::optional<CompiledModel> compiled;
+  if (!ranges.empty()) {
+    options.progress("compiling the model to measure its values", 0);
+    HONE_ASSIGN_OR_RETURN(CompiledModel made, CompiledModel::Compile(watched, options.compile));
+    compiled.emplace(std::move(made));
+  }
+  HONE_RETURN_IF_ERROR(samples.ForEach([&](size_t sample, std::span<const run::ArrayView> arrays) -> absl::Status {
+    options.progress("measuring values", static_cast<double>(sample) / static_cast<double>(samples.size()));
+    for (const run::ArrayView& array : arrays) {
+      const auto input = inputs.find(array.name);
+      if (input == inputs.end()) continue;
+      HONE_RETURN_IF_ERROR(AddValue(histograms[static_cast<size_t>(input->second)], array));
+    }
+    if (!compiled.has_value()) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> outputs, compiled->Run(arrays));
+    for (const run::ArrayView& output : outputs) {
+      HONE_RETURN_IF_ERROR(AddValue(histograms[static_cast<size_t>(ranges.at(output.name))], output));
+    }
+    return absl::OkStatus();
+  }));
+  return histograms;
+}
+
+// All layers but those that the user keeps.
+absl::StatusOr<Choice> AllowedLayers(const Layers& layers, const std::vector<std::string>& keep) {
+  Choice allowed(layers.layers.size(), true);
+  for (const std::string& name : keep) {
+    const auto found = std::ranges::find(layers.layers, name, &Layer::name);
+    if (found == layers.layers.end()) {
+      std::vector<std::string> names;
+      for (const Layer& layer : layers.layers) names.push_back(layer.name);
+      return absl::InvalidArgumentError(
+          fmt::format("no node '{}' would be quantized; those that would are '{}'", name, fmt::join(names, "', '")));
+    }
+    allowed[static_cast<size_t>(found - layers.layers.begin())] = false;
+  }
+  return allowed;
+}
+
+// The samples give the shapes of inputs for which the user gives none.
+CompileOptions WithShapes(CompileOptions options, const std::vector<const Samples*>& all) {
+  std::map<std::string, std::vector<graph::DimRange>> shapes;
+  for (const Samples* samples : all) {
+    for (const auto& [input, ranges] : samples->open_shapes()) {
+      const auto [known, added] = shapes.emplace(input, ranges);
+      for (size_t d = 0; !added && d < ranges.size(); ++d) {
+        graph::DimRange& range = known->second[d];
+        range = {std::min(range.min, ranges[d].min), std::max(range.max, ranges[d].max)};
+      }
+    }
+  }
+  options.import.shapes.insert(shapes.begin(), shapes.end());
+  return options;
+}
+
+// The inputs that samples must give.
+std::vector<graph::RawInput> SampledInputs(const ModelFile& model, const graph::ImportOptions& import) {
+  std::vector<graph::RawInput> inputs;
+  std::set<std::string> defaults;
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) defaults.insert(tensor.name());
+  for (const graph::RawInput& input : model.inputs()) {
+    const bool bound = import.bound_inputs.contains(input.name) || import.bound_texts.contains(input.name);
+    if (!bound && !defaults.contains(input.name)) inputs.push_back(input);
+  }
+  return inputs;
+}
+
+uint64_t BytesOf(const std::string& path) {
+  std::error_code error;
+  uint64_t bytes = 0;
+  for (const std::string& file : {path, path + ".data"}) {
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+absl::StatusOr<Accuracy> MeasureAccuracy(const ModelFile& before, const ModelFile& after, const Samples& samples,
+                                         const QuantizeOptions& options) {
+  options.progress("compiling both models to compare their outputs", 0);
+  HONE_ASSIGN_OR_RETURN(CompiledModel expected, CompiledModel::Compile(before, options.compile));
+  HONE_ASSIGN_OR_RETURN(CompiledModel actual, CompiledModel::Compile(after, options.compile));
+  return CompareModels(expected, actual, samples);
+}
+
+}  // namespace
+
+absl::StatusOr<QuantizeReport> QuantizeModel(const std::string& path, const std::string& output,
+                                             const QuantizeOptions& given) {
+  QuantizeOptions options = given;
+  HONE_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Read(path, options.compile.import.defaults_are_constants));
+  if (model.opset() < kFirstOpset) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: its opset is {}, and QuantizeLinear exists since opset {}; export it again, or convert it with "
+        "onnx.version_converter.convert_version(model, 13)",
+        path, model.opset(), kFirstOpset));
+  }
+  const std::vector<graph::RawInput> inputs = SampledInputs(model, options.compile.import);
+  HONE_ASSIGN_OR_RETURN(const Samples calibration, Samples::Open(options.calibration, inputs));
+  std::optional<Samples> own;
+  if (!options.evaluation.empty()) {
+    HONE_ASSIGN_OR_RETURN(own, Samples::Open(options.evaluation, inputs));
+  }
+  const Samples& evaluation = own.has_value() ? *own : calibration;
+  options.compile = WithShapes(std::move(options.compile), {&calibration, &evaluation});
+
+  QuantizeReport report{.calibration_samples = calibration.size(),
+                        .evaluation_samples = evaluation.size(),
+                        .per_channel = model.opset() >= kFirstPerChannelOpset,
+                        .layers = {},
+                        .accuracy = {}};
+  HONE_ASSIGN_OR_RETURN(const std::set<std::string> floats, FindFloats(model, options.compile.import));
+  absl::StatusOr<Layers> found = FindLayers(model, floats, report.per_channel);
+  if (!found.ok()) return Annotate(found.status(), path);
+  const Layers& layers = *found;
+  HONE_ASSIGN_OR_RETURN(const Choice allowed, AllowedLayers(layers, options.keep));
+
+  HONE_ASSIGN_OR_RETURN(const std::vector<Histogram> histograms, MeasureValues(model, layers, calibration, options));
+  std::vector<ValueRange> ranges;
+  for (const Histogram& histogram : histograms) {
+    ranges.push_back(ChooseRange(histogram, options.method, options.percentile));
+  }
+
+  LayerChoice chosen{allowed, {}};
+  if (options.sqnr.has_value()) {
+    HONE_ASSIGN_OR_RETURN(chosen, ChooseLayers(model, layers, ranges, allowed, evaluation, *options.sqnr,
+                                               options.compile, options.progress));
+  }
+  for (size_t l = 0; l < layers.layers.size(); ++l) {
+    const Layer& layer = layers.layers[l];
+    LayerReport& line = report.layers.emplace_back(LayerReport{.name = layer.name,
+                                                               .op = layer.op,
+                                                               .quantized = chosen.choice[l],
+                                                               .kept_by_user = !allowed[l],
+                                                               .alone = {},
+                                                               .weight_bytes = layer.weight_bytes});
+    if (!chosen.alone.empty() && allowed[l]) line.alone = chosen.alone[l];
+  }
+  ModelFile quantized = model;
+  HONE_RETURN_IF_ERROR(WriteQdq(quantized, layers, chosen.choice, ranges));
+  HONE_ASSIGN_OR_RETURN(report.accuracy, MeasureAccuracy(model, quantized, evaluation, options));
+  HONE_RETURN_IF_ERROR(quantized.Write(output));
+  report.bytes_before = BytesOf(path);
+  report.bytes_after = BytesOf(output);
+  return report;
+}
+
+}  // namespace hone::quantize
