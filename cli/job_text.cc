@@ -150,7 +150,8 @@ std::string TitleOf(const v1::JobSpec& spec) {
   // The title shows the parts of the target that name a kind of machine. The other parts are numbers.
   std::string title = spec.has_run() ? "run of " + spec.name() : spec.name() + " for";
   for (const std::string& word : std::vector<std::string>(absl::StrSplit(spec.target(), ' '))) {
-    if (word.starts_with("-") && !word.starts_with("-mcpu=") && !word.starts_with("-device=")) continue;
+    if (word.empty() || (word.starts_with("-") && !word.starts_with("-mcpu=") && !word.starts_with("-device=")))
+      continue;
     title += fmt::format(" {}", word);
   }
   std::vector<std::string> asked(spec.devices().begin(), spec.devices().end());

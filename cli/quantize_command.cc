@@ -54,7 +54,7 @@ ordered_json LayerToJson(const LayerReport& layer) {
   return json;
 }
 
-ordered_json ToJson(const QuantizeReport& report, const QuantizeCommandOptions& options) {
+ordered_json ReportToJson(const QuantizeReport& report, const QuantizeCommandOptions& options) {
   ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
   for (const LayerReport& layer : report.layers) layers.push_back(LayerToJson(layer));
   for (const OutputAccuracy& output : report.accuracy) {
@@ -75,7 +75,7 @@ ordered_json ToJson(const QuantizeReport& report, const QuantizeCommandOptions& 
           {"layers", std::move(layers)}};
 }
 
-std::string ToText(const QuantizeReport& report, const QuantizeCommandOptions& options) {
+std::string ReportToText(const QuantizeReport& report, const QuantizeCommandOptions& options) {
   std::string text;
   size_t quantized = 0;
   const bool ranked = !report.layers.empty() && options.quantize.sqnr.has_value();
@@ -112,7 +112,7 @@ absl::Status Quantize(QuantizeCommandOptions& options) {
   absl::StatusOr<QuantizeReport> report = quantize::QuantizeModel(model, options.output, quantize);
   line.Finish();
   if (!report.ok()) return report.status();
-  return options.json ? PrintJson(ToJson(*report, options)) : PrintText(ToText(*report, options));
+  return options.json ? PrintJson(ReportToJson(*report, options)) : PrintText(ReportToText(*report, options));
 }
 
 }  // namespace

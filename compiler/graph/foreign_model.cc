@@ -10,9 +10,9 @@
 #include "compiler/graph/bind_inputs.h"
 #include "compiler/graph/control_flow.h"
 #include "compiler/graph/import_scope.h"
+#include "compiler/graph/onnx_proto.h"
 #include "compiler/graph/small_types.h"
 #include "fmt/format.h"
-#include "onnx/onnx_pb.h"
 
 namespace hone::graph {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/graph/onnx_proto.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
-#include "onnx/onnx_pb.h"
 
 namespace hone::graph {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads an ONNX file into plain structs. Names are not resolved and nothing is inferred; importer.h makes a Graph
-// of these structs. Only onnx_reader.cc and foreign_model.cc use ONNX's protobuf classes.
+// of these structs. In this room, only onnx_reader.cc and foreign_model.cc use ONNX's protobuf classes (onnx_proto.h).
 //
 // Files are untrusted and may be damaged: every size is checked against the bytes that the file really has before
 // anything is allocated. Start with ReadOnnxFile.

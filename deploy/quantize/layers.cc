@@ -91,7 +91,7 @@ class LayerFinder {
     }
     std::optional<Layer> layer = role == Role::kNone      ? std::nullopt
                                  : role == Role::kProduct ? ReadProduct(node)
-                                                          : ReadFollower(node, role);
+                                                          : ReadFollower(node);
     if (!layer.has_value()) return;
     layer->node = index;
     layer->op = node.op_type();
@@ -165,7 +165,7 @@ class LayerFinder {
   }
 
   // An operator whose inputs come from layers or from outside.
-  std::optional<Layer> ReadFollower(const NodeProto& node, Role role) {
+  std::optional<Layer> ReadFollower(const NodeProto& node) {
     const bool many = node.op_type() == "Concat" || node.op_type() == "Add" || node.op_type() == "Mul";
     const int data = many ? node.input_size() : 1;
     if (node.output().empty() || !IsFloat(node.output(0))) return std::nullopt;

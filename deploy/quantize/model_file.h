@@ -21,8 +21,8 @@
 #include "absl/status/statusor.h"
 #include "base/element_type.h"
 #include "base/temporary_folder.h"
+#include "compiler/graph/onnx_proto.h"
 #include "compiler/graph/onnx_reader.h"
-#include "onnx/onnx_pb.h"
 
 namespace hone::quantize {
 

@@ -138,7 +138,7 @@ std::vector<graph::RawInput> SampledInputs(const ModelFile& model, const graph::
   return inputs;
 }
 
-uint64_t BytesOf(const std::string& path) {
+uint64_t SizeOnDisk(const std::string& path) {
   std::error_code error;
   uint64_t bytes = 0;
   for (const std::string& file : {path, path + ".data"}) {
@@ -213,8 +213,8 @@ absl::StatusOr<QuantizeReport> QuantizeModel(const std::string& path, const std:
   HONE_RETURN_IF_ERROR(WriteQdq(quantized, layers, chosen.choice, ranges));
   HONE_ASSIGN_OR_RETURN(report.accuracy, MeasureAccuracy(model, quantized, evaluation, options));
   HONE_RETURN_IF_ERROR(quantized.Write(output));
-  report.bytes_before = BytesOf(path);
-  report.bytes_after = BytesOf(output);
+  report.bytes_before = SizeOnDisk(path);
+  report.bytes_after = SizeOnDisk(output);
   return report;
 }
 

@@ -11,24 +11,21 @@ namespace hone::quantize {
 namespace {
 
 constexpr int kSteps = 255;          // from the lowest to the highest number of 8 bits
-constexpr int kCandidates = 64;      // ranges that are tried, from 1/64 of the largest range to all of it
+constexpr int kCandidates = 96;      // ranges that are tried for each end, besides all of it
 constexpr double kSmallest = 1e-30;  // below, an f32 scale loses digits
 
-// The part of the values' range that begins and ends at these fractions of it.
-ValueRange Shrunk(const ValueRange& all, double low, double high) {
-  return {static_cast<float>(all.low * low), static_cast<float>(all.high * high)};
-}
+// A part of the range that is tried, from all of it for 0 to 1/64 of it.
+double PartOf(int candidate) { return std::exp2(-candidate / 16.0); }
 
 ValueRange LeastSquaredError(const Histogram& values, const ValueRange& all) {
-  // Each end in turn, until neither moves: the error is the sum of a part for each end and of one for the steps.
-  int low = kCandidates, high = kCandidates;
-  const auto range = [&](int l, int h) {
-    return Shrunk(all, static_cast<double>(l) / kCandidates, static_cast<double>(h) / kCandidates);
+  const auto range = [&](int low, int high) {
+    return ValueRange{static_cast<float>(all.low * PartOf(low)), static_cast<float>(all.high * PartOf(high))};
   };
+  int low = 0, high = 0;
   double best = MeanSquaredError(values, range(low, high));
-  for (bool moved = true; moved;) {
+  for (bool moved = true; moved;) {  // each end alone and both together, until none is better
     moved = false;
-    for (int c = 1; c <= kCandidates; ++c) {
+    for (int c = 0; c <= kCandidates; ++c) {
       for (const auto& [l, h] : {std::pair(c, high), std::pair(low, c), std::pair(c, c)}) {
         const double error = MeanSquaredError(values, range(l, h));
         if (!(error < best)) continue;
@@ -88,9 +85,10 @@ double Divergence(const Histogram& values, const ValueRange& range) {
 ValueRange LeastDivergence(const Histogram& values, const ValueRange& all) {
   ValueRange best = all;
   double least = Divergence(values, all);
-  for (int c = kCandidates - 1; c >= 1; --c) {
-    const double part = static_cast<double>(c) / kCandidates;
-    const ValueRange range = Shrunk(all, part, part);
+  const float largest = std::max(-all.low, all.high);
+  for (int c = 1; c <= kCandidates; ++c) {
+    const auto limit = static_cast<float>(largest * PartOf(c));
+    const ValueRange range = {std::max(all.low, -limit), std::min(all.high, limit)};
     const double divergence = Divergence(values, range);
     if (divergence < least) least = divergence, best = range;
   }
@@ -154,13 +152,17 @@ void Histogram::Add(const Histogram& other) {
 
 double MeanSquaredError(const Histogram& values, const ValueRange& range) {
   const double step = (static_cast<double>(range.high) - range.low) / kSteps, rounding = step * step / 12;
+  const double within = values.BinWidth() * values.BinWidth() / 12;
   double sum = 0;
   for (int bin = 0; bin < Histogram::kBins; ++bin) {
     const double count = CountIn(values, bin);
     if (count == 0) continue;
     const double center = values.CenterOf(bin);
     const double outside = center < range.low ? range.low - center : center > range.high ? center - range.high : 0;
-    sum += count * (outside > 0 ? outside * outside : rounding);
+    // Where bins are wide beside steps, the values in one are anywhere between two steps.
+    const double nearest = step > 2 * values.BinWidth() ? center - step * std::nearbyint(center / step) : 0;
+    const double inside = step > 2 * values.BinWidth() ? nearest * nearest + within : rounding;
+    sum += count * (outside > 0 ? outside * outside : inside);
   }
   return values.empty() ? 0 : sum / static_cast<double>(values.total());
 }

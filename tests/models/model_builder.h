@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/models/onnx_proto.h"
+#include "compiler/graph/onnx_proto.h"
 
 namespace hone::models {
 

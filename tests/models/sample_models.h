@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/models/onnx_proto.h"
+#include "compiler/graph/onnx_proto.h"
 
 namespace hone::models {
 

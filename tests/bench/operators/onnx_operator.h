@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tests/models/onnx_proto.h"
+#include "compiler/graph/onnx_proto.h"
 
 namespace hone::models {
 

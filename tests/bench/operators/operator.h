@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/models/onnx_proto.h"
+#include "compiler/graph/onnx_proto.h"
 
 namespace hone::models {
 

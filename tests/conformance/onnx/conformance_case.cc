@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/status.h"
+#include "compiler/graph/onnx_proto.h"
 #include "compiler/graph/small_types.h"
 #include "fmt/format.h"
-#include "tests/models/onnx_proto.h"
 
 namespace hone::conformance {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "base/half_float.h"
 #include "base/status.h"
+#include "compiler/graph/onnx_proto.h"
 #include "fmt/format.h"
 #include "tests/conformance/onnx/compare_tensors.h"
-#include "tests/models/onnx_proto.h"
 
 namespace hone::conformance {
 namespace {

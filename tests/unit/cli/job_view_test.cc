@@ -417,6 +417,14 @@ TEST(LatencyTest, HasThreeDigitsAndAUnit) {
   EXPECT_EQ(BytesText(2.5e12), "2500.0 GB");
 }
 
+TEST(TitleOfTest, ARunWithoutATargetHasNoGap) {
+  v1::JobSpec spec;
+  spec.set_name("net.hone");
+  spec.mutable_run();
+  spec.add_devices("board");
+  EXPECT_EQ(TitleOf(spec), "run of net.hone on board");
+}
+
 TEST(ClockTest, HasHoursWhereThereAreSome) {
   EXPECT_EQ(Clock(59.9), "0:59");
   EXPECT_EQ(Clock(3599), "59:59");

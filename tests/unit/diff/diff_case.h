@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/temporary_folder.h"
+#include "compiler/graph/onnx_proto.h"
 #include "compiler/graph/plan.h"
 #include "compiler/target/host.h"
 #include "deploy/diff/diff_model.h"
 #include "deploy/package/compile_model.h"
 #include "gtest/gtest.h"
-#include "tests/models/onnx_proto.h"
 
 namespace hone::diff {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX's protobuf classes, with the two settings that Debian's libonnx is built with.
 //
-// The tests include this and never onnx_pb.h itself, so that the settings stand in one place.
-#ifndef HONE_TESTS_MODELS_ONNX_PROTO_H_
-#define HONE_TESTS_MODELS_ONNX_PROTO_H_
+// All files include this and never onnx_pb.h itself, so that the settings stand in one place.
+#ifndef HONE_COMPILER_GRAPH_ONNX_PROTO_H_
+#define HONE_COMPILER_GRAPH_ONNX_PROTO_H_
 
 #ifndef ONNX_NAMESPACE
 #define ONNX_NAMESPACE onnx
@@ -14,4 +14,4 @@
 #include <onnx/onnx-data_pb.h>
 #include <onnx/onnx_pb.h>
 
-#endif  // HONE_TESTS_MODELS_ONNX_PROTO_H_
+#endif  // HONE_COMPILER_GRAPH_ONNX_PROTO_H_
