@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,13 +26,38 @@ namespace {
 using nlohmann::ordered_json;
 using quantize::LayerReport;
 using quantize::OutputAccuracy;
+using quantize::Precision;
 using quantize::QuantizeReport;
 using quantize::RangeMethod;
+
+constexpr std::array<std::pair<std::string_view, RangeMethod>, 4> kMethods = {{{"mse", RangeMethod::kSquaredError},
+                                                                               {"minmax", RangeMethod::kMinMax},
+                                                                               {"percentile", RangeMethod::kPercentile},
+                                                                               {"entropy", RangeMethod::kEntropy}}};
+constexpr std::array<std::pair<std::string_view, Precision>, 4> kPrecisions = {
+    {{"int8", Precision::kInt8},
+     {"dynamic-int8", Precision::kDynamicInt8},
+     {"weights-int8", Precision::kWeightsInt8},
+     {"weights-int4", Precision::kWeightsInt4}}};
+
+// The check of an option whose value is one of the words.
+CLI::IsMember OneOf(const auto& words) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : words) names.emplace_back(name);
+  return CLI::IsMember(std::move(names));
+}
+// The value of a word that passed the check.
+auto ValueOf(const auto& words, std::string_view word) {
+  for (const auto& [name, value] : words) {
+    if (name == word) return value;
+  }
+  HONE_CHECK(false);
+}
 
 struct QuantizeCommandOptions {
   ModelOptions model;
   quantize::QuantizeOptions quantize;
-  std::string output;
+  std::string output, to = "int8", method = "mse";
   double sqnr = 0;  // 0: no bound
   bool json = false;
 };
@@ -44,10 +70,10 @@ std::string DecibelsText(double decibels) {
   return std::isfinite(decibels) ? fmt::format("{:.1f} dB", decibels) : decibels > 0 ? "equal" : "not a number";
 }
 
-ordered_json LayerToJson(const LayerReport& layer) {
+ordered_json LayerToJson(const LayerReport& layer, const std::string& precision) {
   ordered_json json = {{"name", layer.name},
                        {"operator", layer.op},
-                       {"precision", layer.quantized ? "int8" : "f32"},
+                       {"precision", layer.quantized ? precision : "f32"},
                        {"kept_by_user", layer.kept_by_user},
                        {"weight_bytes", layer.weight_bytes}};
   if (layer.alone.has_value()) json["sqnr_alone"] = DecibelsToJson(*layer.alone);
@@ -56,7 +82,7 @@ ordered_json LayerToJson(const LayerReport& layer) {
 
 ordered_json ReportToJson(const QuantizeReport& report, const QuantizeCommandOptions& options) {
   ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
-  for (const LayerReport& layer : report.layers) layers.push_back(LayerToJson(layer));
+  for (const LayerReport& layer : report.layers) layers.push_back(LayerToJson(layer, options.to));
   for (const OutputAccuracy& output : report.accuracy) {
     outputs.push_back({{"name", output.name()},
                        {"sqnr", DecibelsToJson(output.Sqnr())},
@@ -66,6 +92,7 @@ ordered_json ReportToJson(const QuantizeReport& report, const QuantizeCommandOpt
   }
   return {{"model", FileNameOf(options.model.models.front())},
           {"output", options.output},
+          {"precision", options.to},
           {"calibration_samples", report.calibration_samples},
           {"evaluation_samples", report.evaluation_samples},
           {"per_channel", report.per_channel},
@@ -92,19 +119,43 @@ std::string ReportToText(const QuantizeReport& report, const QuantizeCommandOpti
     text += Row("output '{}': {} of signal to noise, cosine {:.6f}, largest difference {:.4g} of {:.4g}", output.name(),
                 DecibelsText(output.Sqnr()), output.Cosine(), output.LargestDifference(), output.LargestElement());
   }
-  text += Row("{} of {} layers compute with 8 bits{}; {} samples; {:.1f} MB became {:.1f} MB in {}", quantized,
-              report.layers.size(), report.per_channel ? "" : " (one scale for all channels: opset below 13)",
-              report.calibration_samples, static_cast<double>(report.bytes_before) / 1e6,
-              static_cast<double>(report.bytes_after) / 1e6, options.output);
+  const bool one_scale = options.quantize.precision == Precision::kInt8 && !report.per_channel;
+  const std::string samples = report.evaluation_samples == 0 ? "accuracy on random inputs: give samples with --accuracy"
+                                                             : fmt::format("{} samples", report.evaluation_samples);
+  text += Row("{} of {} layers in {}{}; {}; {:.1f} MB became {:.1f} MB in {}", quantized, report.layers.size(),
+              options.to, one_scale ? " (one scale for all channels: opset below 13)" : "", samples,
+              static_cast<double>(report.bytes_before) / 1e6, static_cast<double>(report.bytes_after) / 1e6,
+              options.output);
   return text;
 }
 
+absl::Status CheckOptions(const QuantizeCommandOptions& options) {
+  const quantize::QuantizeOptions& quantize = options.quantize;
+  const bool measures = quantize.precision == Precision::kInt8;
+  if (measures && quantize.calibration.empty()) {
+    return UsageError("--to int8 measures the ranges of values; give samples of the inputs with --calibrate");
+  }
+  if (!measures && (!quantize.calibration.empty() || options.sqnr > 0)) {
+    return UsageError(
+        fmt::format("--to {} measures no ranges: --calibrate and --sqnr are for --to int8; samples for "
+                    "the accuracy are given with --accuracy",
+                    options.to));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Quantize(QuantizeCommandOptions& options) {
-  const std::string& model = options.model.models.front();
   quantize::QuantizeOptions& quantize = options.quantize;
+  quantize.precision = ValueOf(kPrecisions, options.to);
+  quantize.method = ValueOf(kMethods, options.method);
+  HONE_RETURN_IF_ERROR(CheckOptions(options));
+  const std::string& model = options.model.models.front();
   HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {model, quantize.calibration, quantize.evaluation}));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
   HONE_ASSIGN_OR_RETURN(quantize.compile.import, options.model.Import());
+  if (quantize.calibration.empty() && quantize.evaluation.empty()) {
+    HONE_RETURN_IF_ERROR(AddDefaultRanges(model, quantize.compile.import));
+  }
   quantize.compile.allows_onnx_runtime = !options.model.fallback.empty();
   if (options.sqnr > 0) quantize.sqnr = options.sqnr;
   ProgressLine line;
@@ -128,24 +179,26 @@ void AddQuantizeCommand(CLI::App& app, absl::Status* result) {
       ->check(NotDash);
   command
       ->add_option(
+          "--to", options->to,
+          "int8 (values and weights), dynamic-int8 (each run measures its values), weights-int8 or weights-int4 "
+          "(weights of products of matrices, in blocks of 32)")
+      ->check(OneOf(kPrecisions))
+      ->capture_default_str();
+  command
+      ->add_option(
           "--calibrate", options->quantize.calibration,
           "samples of the inputs by name, by which the ranges of values are measured: a .npz file, whose arrays "
           "may have several samples along the first dimension, or a folder of such files")
-      ->required()
       ->check(NotEmpty);
   command
       ->add_option("--accuracy", options->quantize.evaluation,
-                   "samples by which the accuracy is measured; without it those of --calibrate")
+                   "samples by which the accuracy is measured; without it those of --calibrate, or random inputs")
       ->check(NotEmpty);
-  const std::map<std::string, RangeMethod> methods = {{"mse", RangeMethod::kSquaredError},
-                                                      {"minmax", RangeMethod::kMinMax},
-                                                      {"percentile", RangeMethod::kPercentile},
-                                                      {"entropy", RangeMethod::kEntropy}};
   command
-      ->add_option("--method", options->quantize.method,
+      ->add_option("--method", options->method,
                    "how the range of a value is chosen: mse (smallest squared error), minmax, percentile or entropy")
-      ->transform(CLI::CheckedTransformer(methods))
-      ->default_str("mse");
+      ->check(OneOf(kMethods))
+      ->capture_default_str();
   command
       ->add_option("--percentile", options->quantize.percentile,
                    "for --method percentile: of a hundred values, how many are inside of the range")

@@ -39,6 +39,25 @@ double OutputAccuracy::Cosine() const {
   return lengths > 0 ? product_ / lengths : signal_ == actual_ ? 1 : 0;
 }
 
+namespace {
+
+absl::Status AddRun(const std::vector<run::ArrayView>& wanted, const std::vector<run::ArrayView>& found,
+                    Accuracy& accuracy) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (accuracy.size() == i) accuracy.emplace_back(wanted[i].name);
+    if (!std::ranges::equal(wanted[i].shape, found[i].shape)) {
+      return absl::FailedPreconditionError(
+          fmt::format("output '{}' has another shape once the model is quantized: its shape depends on values, which "
+                      "quantization changes; keep the nodes that compute it with --keep",
+                      wanted[i].name));
+    }
+    accuracy[i].Add(wanted[i], found[i]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 double WorstSqnr(const Accuracy& accuracy) {
   double worst = std::numeric_limits<double>::infinity();
   for (const OutputAccuracy& output : accuracy) worst = std::min(worst, output.Sqnr());
@@ -50,18 +69,16 @@ absl::StatusOr<Accuracy> CompareModels(CompiledModel& expected, CompiledModel& a
   HONE_RETURN_IF_ERROR(samples.ForEach([&](size_t, std::span<const run::ArrayView> arrays) -> absl::Status {
     HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> wanted, expected.Run(arrays));
     HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> found, actual.Run(arrays));
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      if (accuracy.size() == i) accuracy.emplace_back(wanted[i].name);
-      if (!std::ranges::equal(wanted[i].shape, found[i].shape)) {
-        return absl::FailedPreconditionError(
-            fmt::format("output '{}' has another shape once the model is quantized: its shape depends on values, which "
-                        "quantization changes; keep the nodes that compute it with --keep",
-                        wanted[i].name));
-      }
-      accuracy[i].Add(wanted[i], found[i]);
-    }
-    return absl::OkStatus();
+    return AddRun(wanted, found, accuracy);
   }));
+  return accuracy;
+}
+
+absl::StatusOr<Accuracy> CompareOnRandomInputs(CompiledModel& expected, CompiledModel& actual) {
+  Accuracy accuracy;
+  HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> wanted, expected.RunOnRandomInputs());
+  HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> found, actual.RunOnRandomInputs());
+  HONE_RETURN_IF_ERROR(AddRun(wanted, found, accuracy));
   return accuracy;
 }
 

@@ -44,6 +44,8 @@ double WorstSqnr(const Accuracy& accuracy);
 
 // Runs both models on all samples.
 absl::StatusOr<Accuracy> CompareModels(CompiledModel& expected, CompiledModel& actual, const Samples& samples);
+// Runs both models once on the same random inputs (CompiledModel::RunOnRandomInputs).
+absl::StatusOr<Accuracy> CompareOnRandomInputs(CompiledModel& expected, CompiledModel& actual);
 
 }  // namespace hone::quantize
 

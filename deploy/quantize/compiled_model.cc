@@ -44,4 +44,10 @@ absl::StatusOr<std::vector<run::ArrayView>> CompiledModel::Run(std::span<const r
   return package_.Outputs();
 }
 
+absl::StatusOr<std::vector<run::ArrayView>> CompiledModel::RunOnRandomInputs() {
+  HONE_RETURN_IF_ERROR(package_.FillInputs(run::kRandomInputsSeed));
+  HONE_RETURN_IF_ERROR(package_.Run());
+  return package_.Outputs();
+}
+
 }  // namespace hone::quantize

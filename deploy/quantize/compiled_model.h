@@ -35,6 +35,8 @@ class CompiledModel {
 
   // The outputs, which the next run overwrites. arrays: of all inputs without a default, by name.
   absl::StatusOr<std::vector<run::ArrayView>> Run(std::span<const run::ArrayView> arrays);
+  // The same for random inputs of the largest shapes (run::LoadedPackage::FillInputs), the same for every version.
+  absl::StatusOr<std::vector<run::ArrayView>> RunOnRandomInputs();
 
  private:
   CompiledModel(TemporaryFolder folder, run::LoadedPackage package)

@@ -16,6 +16,7 @@
 #include "deploy/quantize/model_file.h"
 #include "deploy/quantize/samples.h"
 #include "deploy/quantize/write_qdq.h"
+#include "deploy/quantize/write_weights.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -148,19 +149,123 @@ uint64_t SizeOnDisk(const std::string& path) {
   return bytes;
 }
 
-absl::StatusOr<Accuracy> MeasureAccuracy(const ModelFile& before, const ModelFile& after, const Samples& samples,
+// samples: null for random inputs.
+absl::StatusOr<Accuracy> MeasureAccuracy(const ModelFile& before, const ModelFile& after, const Samples* samples,
                                          const QuantizeOptions& options) {
   options.progress("compiling both models to compare their outputs", 0);
   HONE_ASSIGN_OR_RETURN(CompiledModel expected, CompiledModel::Compile(before, options.compile));
   HONE_ASSIGN_OR_RETURN(CompiledModel actual, CompiledModel::Compile(after, options.compile));
-  return CompareModels(expected, actual, samples);
+  return samples != nullptr ? CompareModels(expected, actual, *samples) : CompareOnRandomInputs(expected, actual);
 }
+
+// One quantization of one model, step by step.
+class Quantization {
+ public:
+  Quantization(std::string path, ModelFile model, QuantizeOptions options)
+      : path_(std::move(path)), model_(std::move(model)), options_(std::move(options)) {}
+
+  absl::Status ReadSamples() {
+    const std::vector<graph::RawInput> inputs = SampledInputs(model_, options_.compile.import);
+    std::vector<const Samples*> all;
+    if (!options_.calibration.empty()) {
+      HONE_ASSIGN_OR_RETURN(calibration_, Samples::Open(options_.calibration, inputs));
+      report_.calibration_samples = calibration_->size();
+      all.push_back(&*calibration_);
+    }
+    if (!options_.evaluation.empty()) {
+      HONE_ASSIGN_OR_RETURN(evaluation_, Samples::Open(options_.evaluation, inputs));
+      all.push_back(&*evaluation_);
+    }
+    report_.evaluation_samples = evaluation() == nullptr ? 0 : evaluation()->size();
+    options_.compile = WithShapes(std::move(options_.compile), all);
+    return absl::OkStatus();
+  }
+
+  absl::Status FindAllLayers() {
+    report_.per_channel = model_.opset() >= kFirstPerChannelOpset;
+    HONE_ASSIGN_OR_RETURN(const std::set<std::string> floats, FindFloats(model_, options_.compile.import));
+    absl::StatusOr<Layers> found = FindLayers(model_, floats, report_.per_channel);
+    if (!found.ok()) return Annotate(found.status(), path_);
+    layers_ = *std::move(found);
+    HONE_ASSIGN_OR_RETURN(allowed_, AllowedLayers(layers_, options_.keep));
+    return absl::OkStatus();
+  }
+
+  // Quantizes values and weights, with the ranges that the samples show.
+  absl::Status QuantizeAll(ModelFile& quantized) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<Histogram> histograms,
+                          MeasureValues(model_, layers_, *calibration_, options_));
+    std::vector<ValueRange> ranges;
+    for (const Histogram& histogram : histograms) {
+      ranges.push_back(ChooseRange(histogram, options_.method, options_.percentile));
+    }
+    LayerChoice chosen{allowed_, {}};
+    if (options_.sqnr.has_value()) {
+      HONE_ASSIGN_OR_RETURN(chosen, ChooseLayers(model_, layers_, ranges, allowed_, *evaluation(), *options_.sqnr,
+                                                 options_.compile, options_.progress));
+    }
+    ReportLayers(chosen, Choice(layers_.layers.size(), true));
+    return WriteQdq(quantized, layers_, chosen.choice, ranges);
+  }
+
+  // Quantizes weights; what is left to a run is in the nodes.
+  absl::Status QuantizeWeights(ModelFile& quantized) {
+    const bool dynamic = options_.precision == Precision::kDynamicInt8;
+    const Choice possible = LayersWithWeights(model_, layers_);
+    LayerChoice chosen{possible, {}};
+    for (size_t l = 0; l < possible.size(); ++l) chosen.choice[l] = possible[l] && allowed_[l];
+    ReportLayers(chosen, possible);
+    if (report_.layers.empty()) {
+      return absl::FailedPreconditionError(path_ +
+                                           ": there is nothing to quantize: no MatMul or Gemm has constant weights");
+    }
+    if (dynamic) return WriteDynamic(quantized, layers_, chosen.choice);
+    return WriteBlocks(quantized, layers_, chosen.choice, options_.precision == Precision::kWeightsInt4 ? 4 : 8);
+  }
+
+  absl::StatusOr<QuantizeReport> Write(ModelFile quantized, const std::string& output) {
+    HONE_ASSIGN_OR_RETURN(report_.accuracy, MeasureAccuracy(model_, quantized, evaluation(), options_));
+    HONE_RETURN_IF_ERROR(quantized.Write(output));
+    report_.bytes_before = SizeOnDisk(path_);
+    report_.bytes_after = SizeOnDisk(output);
+    return std::move(report_);
+  }
+
+  const ModelFile& model() const { return model_; }
+
+ private:
+  const Samples* evaluation() const {
+    return evaluation_.has_value() ? &*evaluation_ : calibration_.has_value() ? &*calibration_ : nullptr;
+  }
+
+  // possible: the layers that this precision is about.
+  void ReportLayers(const LayerChoice& chosen, const Choice& possible) {
+    for (size_t l = 0; l < layers_.layers.size(); ++l) {
+      if (!possible[l]) continue;
+      const Layer& layer = layers_.layers[l];
+      LayerReport& line = report_.layers.emplace_back(LayerReport{.name = layer.name,
+                                                                  .op = layer.op,
+                                                                  .quantized = chosen.choice[l],
+                                                                  .kept_by_user = !allowed_[l],
+                                                                  .alone = {},
+                                                                  .weight_bytes = layer.weight_bytes});
+      if (!chosen.alone.empty() && allowed_[l]) line.alone = chosen.alone[l];
+    }
+  }
+
+  const std::string path_;
+  const ModelFile model_;
+  QuantizeOptions options_;
+  std::optional<Samples> calibration_, evaluation_;
+  Layers layers_;
+  Choice allowed_;
+  QuantizeReport report_;
+};
 
 }  // namespace
 
 absl::StatusOr<QuantizeReport> QuantizeModel(const std::string& path, const std::string& output,
-                                             const QuantizeOptions& given) {
-  QuantizeOptions options = given;
+                                             const QuantizeOptions& options) {
   HONE_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Read(path, options.compile.import.defaults_are_constants));
   if (model.opset() < kFirstOpset) {
     return absl::FailedPreconditionError(fmt::format(
@@ -168,54 +273,13 @@ absl::StatusOr<QuantizeReport> QuantizeModel(const std::string& path, const std:
         "onnx.version_converter.convert_version(model, 13)",
         path, model.opset(), kFirstOpset));
   }
-  const std::vector<graph::RawInput> inputs = SampledInputs(model, options.compile.import);
-  HONE_ASSIGN_OR_RETURN(const Samples calibration, Samples::Open(options.calibration, inputs));
-  std::optional<Samples> own;
-  if (!options.evaluation.empty()) {
-    HONE_ASSIGN_OR_RETURN(own, Samples::Open(options.evaluation, inputs));
-  }
-  const Samples& evaluation = own.has_value() ? *own : calibration;
-  options.compile = WithShapes(std::move(options.compile), {&calibration, &evaluation});
-
-  QuantizeReport report{.calibration_samples = calibration.size(),
-                        .evaluation_samples = evaluation.size(),
-                        .per_channel = model.opset() >= kFirstPerChannelOpset,
-                        .layers = {},
-                        .accuracy = {}};
-  HONE_ASSIGN_OR_RETURN(const std::set<std::string> floats, FindFloats(model, options.compile.import));
-  absl::StatusOr<Layers> found = FindLayers(model, floats, report.per_channel);
-  if (!found.ok()) return Annotate(found.status(), path);
-  const Layers& layers = *found;
-  HONE_ASSIGN_OR_RETURN(const Choice allowed, AllowedLayers(layers, options.keep));
-
-  HONE_ASSIGN_OR_RETURN(const std::vector<Histogram> histograms, MeasureValues(model, layers, calibration, options));
-  std::vector<ValueRange> ranges;
-  for (const Histogram& histogram : histograms) {
-    ranges.push_back(ChooseRange(histogram, options.method, options.percentile));
-  }
-
-  LayerChoice chosen{allowed, {}};
-  if (options.sqnr.has_value()) {
-    HONE_ASSIGN_OR_RETURN(chosen, ChooseLayers(model, layers, ranges, allowed, evaluation, *options.sqnr,
-                                               options.compile, options.progress));
-  }
-  for (size_t l = 0; l < layers.layers.size(); ++l) {
-    const Layer& layer = layers.layers[l];
-    LayerReport& line = report.layers.emplace_back(LayerReport{.name = layer.name,
-                                                               .op = layer.op,
-                                                               .quantized = chosen.choice[l],
-                                                               .kept_by_user = !allowed[l],
-                                                               .alone = {},
-                                                               .weight_bytes = layer.weight_bytes});
-    if (!chosen.alone.empty() && allowed[l]) line.alone = chosen.alone[l];
-  }
-  ModelFile quantized = model;
-  HONE_RETURN_IF_ERROR(WriteQdq(quantized, layers, chosen.choice, ranges));
-  HONE_ASSIGN_OR_RETURN(report.accuracy, MeasureAccuracy(model, quantized, evaluation, options));
-  HONE_RETURN_IF_ERROR(quantized.Write(output));
-  report.bytes_before = SizeOnDisk(path);
-  report.bytes_after = SizeOnDisk(output);
-  return report;
+  Quantization quantization(path, std::move(model), options);
+  HONE_RETURN_IF_ERROR(quantization.ReadSamples());
+  HONE_RETURN_IF_ERROR(quantization.FindAllLayers());
+  ModelFile quantized = quantization.model();
+  HONE_RETURN_IF_ERROR(options.precision == Precision::kInt8 ? quantization.QuantizeAll(quantized)
+                                                             : quantization.QuantizeWeights(quantized));
+  return quantization.Write(std::move(quantized), output);
 }
 
 }  // namespace hone::quantize

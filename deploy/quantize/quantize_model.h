@@ -21,13 +21,19 @@
 
 namespace hone::quantize {
 
+// kInt8: values with measured ranges, weights for each channel (write_qdq.h). The others quantize no value before a run
+// (write_weights.h).
+enum class Precision : uint8_t { kInt8, kDynamicInt8, kWeightsInt8, kWeightsInt4 };
+
 struct QuantizeOptions {
-  std::string calibration;  // .npz file or folder: the samples by which ranges are measured
-  std::string evaluation;   // the samples by which accuracy is measured; empty: those of calibration
+  Precision precision = Precision::kInt8;
+  std::string calibration;  // .npz file or folder: the samples by which ranges are measured; only for kInt8
+  // The samples by which accuracy is measured; empty: those of calibration, or, without any, random inputs.
+  std::string evaluation;
   RangeMethod method = RangeMethod::kSquaredError;
   double percentile = 99.99;
   std::vector<std::string> keep;  // names of nodes that stay in f32
-  std::optional<double> sqnr;     // in dB: layers stay in f32 until every output reaches it; empty: no bound
+  std::optional<double> sqnr;     // in dB: layers stay in f32 until every output reaches it; only for kInt8
   CompileOptions compile;         // import.shapes of the samples are added, for inputs that have none there
   std::function<void(std::string_view what, double share)> progress;  // what is done, and how much of it, 0 to 1
 };
@@ -41,14 +47,14 @@ struct LayerReport {
 };
 
 struct QuantizeReport {
-  size_t calibration_samples = 0, evaluation_samples = 0;
+  size_t calibration_samples = 0, evaluation_samples = 0;  // 0: random inputs
   bool per_channel = false;
   std::vector<LayerReport> layers;
   Accuracy accuracy;                           // of the quantized model, against the one in f32
   uint64_t bytes_before = 0, bytes_after = 0;  // of the files; external data included
 };
 
-// Reads the model at `path` and writes the quantized one to `output`, in QDQ form. Errors: those of ModelFile::Read,
+// Reads the model at `path` and writes the quantized one to `output`. Errors: those of ModelFile::Read,
 // Samples::Open, FindLayers, CompiledModel and ModelFile::Write; InvalidArgument: `keep` names a node that is no layer;
 // FailedPrecondition: the opset is below 10, or a value is not finite on a sample.
 absl::StatusOr<QuantizeReport> QuantizeModel(const std::string& path, const std::string& output,

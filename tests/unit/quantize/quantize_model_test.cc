@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deploy/quantize/quantize_model.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -63,7 +66,7 @@ class QuantizeModelTest : public ::testing::Test {
     ASSERT_EQ(models::WriteNpz(Path(name), arrays), absl::OkStatus());
   }
   absl::StatusOr<QuantizeReport> Quantize(QuantizeOptions options = {}) const {
-    if (options.calibration.empty()) options.calibration = Path("c.npz");
+    if (options.calibration.empty() && options.precision == Precision::kInt8) options.calibration = Path("c.npz");
     options.progress = [](std::string_view, double) {};
     return QuantizeModel(Path("m.onnx"), Path("q.onnx"), options);
   }
@@ -167,6 +170,40 @@ TEST_F(QuantizeModelTest, ConstantsListedAsInputsAreConstantsBeforeIrVersion4) {
   WriteSamples("c.npz", {{"x", RandomFloats({4, 3, 16, 16}, 1)}});
   EXPECT_GT(Quantize().value().accuracy[0].Sqnr(), 25);
   EXPECT_EQ(Result().graph().input_size(), 1);
+}
+
+// A matrix with rows that are no multiple of a block, one that is transposed, and a bias.
+TEST_F(QuantizeModelTest, WeightsAloneNeedNoSamples) {
+  ModelBuilder b("matrices", 17);
+  const std::string x = b.Input("x", {4, 50});
+  const std::string m = b.Node("Relu", {b.Node("MatMul", {x, b.Weight({50, 40}, 50)})});
+  b.Output(b.Node("Gemm", {m, b.Weight({24, 40}, 40), b.Uniform({24}, -1, 1)}, {{"transB", int64_t{1}}}));
+  WriteModel(b);
+  const std::map<Precision, std::pair<double, const char*>> expected = {
+      {Precision::kDynamicInt8, {30, "MatMulInteger"}},
+      {Precision::kWeightsInt8, {35, "MatMulNBits"}},
+      {Precision::kWeightsInt4, {15, "MatMulNBits"}}};
+  for (const auto& [precision, wanted] : expected) {
+    const absl::StatusOr<QuantizeReport> report = Quantize({.precision = precision});
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->evaluation_samples, 0U);
+    ASSERT_EQ(report->layers.size(), 2U);
+    EXPECT_GT(report->accuracy[0].Sqnr(), wanted.first) << wanted.second;
+    EXPECT_LT(report->accuracy[0].Sqnr(), wanted.first + 30) << wanted.second;
+    EXPECT_EQ(std::ranges::count(Operators(), std::string(wanted.second)), 2);
+    EXPECT_LT(report->bytes_after, report->bytes_before);
+  }
+  const std::string kept = Quantize({.precision = Precision::kWeightsInt4}).value().layers[1].name;
+  EXPECT_FALSE(Quantize({.precision = Precision::kWeightsInt4, .keep = {kept}}).value().layers[1].quantized);
+  EXPECT_EQ(std::ranges::count(Operators(), std::string("Gemm")), 1);
+}
+
+TEST_F(QuantizeModelTest, ConvolutionsHaveNoWeightsAlone) {
+  ModelBuilder b("m", 17);
+  b.Output(b.Node("Conv", {b.Input("x", {1, 8, 4, 4}), b.Weight({8, 8, 1, 1}, 8)}));
+  WriteModel(b);
+  EXPECT_THAT(Quantize({.precision = Precision::kWeightsInt8}).status().message(),
+              HasSubstr("no MatMul or Gemm has constant weights"));
 }
 
 TEST_F(QuantizeModelTest, BadSamplesAreRefused) {
