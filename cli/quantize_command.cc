@@ -85,6 +85,7 @@ ordered_json ReportToJson(const QuantizeReport& report, const QuantizeCommandOpt
   for (const LayerReport& layer : report.layers) layers.push_back(LayerToJson(layer, options.to));
   for (const OutputAccuracy& output : report.accuracy) {
     outputs.push_back({{"name", output.name()},
+                       {"same_shapes", output.same_shapes()},
                        {"sqnr", DecibelsToJson(output.Sqnr())},
                        {"cosine", output.Cosine()},
                        {"largest_difference", output.LargestDifference()},
@@ -116,6 +117,10 @@ std::string ReportToText(const QuantizeReport& report, const QuantizeCommandOpti
   }
   if (ranked) text = Row("{:<5} {:>9}  {:<18} {}", "", "alone", "operator", "layer") + text;
   for (const OutputAccuracy& output : report.accuracy) {
+    if (!output.same_shapes()) {
+      text += Row("output '{}': not compared: its shape depends on values, and differs", output.name());
+      continue;
+    }
     text += Row("output '{}': {} of signal to noise, cosine {:.6f}, largest difference {:.4g} of {:.4g}", output.name(),
                 DecibelsText(output.Sqnr()), output.Cosine(), output.LargestDifference(), output.LargestElement());
   }

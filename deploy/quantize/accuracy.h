@@ -20,19 +20,22 @@ namespace hone::quantize {
 class OutputAccuracy {
  public:
   explicit OutputAccuracy(std::string name) : name_(std::move(name)) {}
-  // Both have the same type and shape.
+  // Both have the same type.
   void Add(const run::ArrayView& expected, const run::ArrayView& actual);
 
   const std::string& name() const { return name_; }
   // The ratio of the signal to the noise of quantization, in dB: 10 log10(sum of expected^2 / sum of differences^2).
-  // Infinite if there is no difference.
+  // Infinite if there is no difference, and -infinite without same_shapes().
   double Sqnr() const;
+  // False if some pair had two shapes, because the shape depends on values. The numbers then say nothing.
+  bool same_shapes() const { return same_shapes_; }
   double Cosine() const;  // of the angle between both, as vectors; 1 if both are 0
   double LargestDifference() const { return largest_difference_; }
   double LargestElement() const { return largest_element_; }  // of the expected output
 
  private:
   std::string name_;
+  bool same_shapes_ = true;
   double signal_ = 0, noise_ = 0, product_ = 0, actual_ = 0;  // sums over the elements
   double largest_difference_ = 0, largest_element_ = 0;
 };

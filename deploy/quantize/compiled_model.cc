@@ -17,7 +17,8 @@ absl::StatusOr<CompiledModel> CompiledModel::Compile(const ModelFile& model, con
   package::KernelOptions kernels = {.target = target::HostCpu(), .progress = options.progress};
   if (options.threads > 0) kernels.target.threads = options.threads;
   const std::string package_path = folder / "model.hone";
-  HONE_RETURN_IF_ERROR(package::CompileModel(path, options.import, {&kernels, 1}, package_path).status());
+  HONE_RETURN_IF_ERROR(
+      model.NamedAsRead(package::CompileModel(path, options.import, {&kernels, 1}, package_path).status()));
   HONE_ASSIGN_OR_RETURN(run::LoadedPackage package,
                         run::LoadedPackage::Load(package_path, {.threads = options.threads,
                                                                 .allows_onnx_runtime = options.allows_onnx_runtime,

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "deploy/package/atomic_file.h"
 #include "fmt/format.h"
@@ -17,7 +18,7 @@ namespace {
 using graph::RawAttribute;
 using onnx::TensorProto;
 
-constexpr char kDataFile[] = "data";
+constexpr char kDataFile[] = "data", kModelFile[] = "model.onnx";
 constexpr size_t kInlineBytesMax = 1024;  // smaller tensors stay in the model
 constexpr int64_t kIrVersionMin = 4;      // before, a constant had to be listed among the inputs
 
@@ -107,6 +108,7 @@ int64_t ConstantType::elements() const {
 
 absl::StatusOr<ModelFile> ModelFile::Read(const std::string& path, bool constant_defaults) {
   ModelFile model;
+  model.path_ = path;
   HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   model.folder_ = std::make_shared<TemporaryFolder>(std::move(folder));
   std::map<std::string, std::string> external_files;
@@ -253,9 +255,15 @@ std::string ModelFile::NewName(std::string_view hint) {
 }
 
 absl::StatusOr<std::string> ModelFile::WriteTemporary() const {
-  const std::string path = *folder_ / "model.onnx";
+  const std::string path = *folder_ / kModelFile;
   HONE_RETURN_IF_ERROR(WriteProto(proto_, path));
   return path;
+}
+
+absl::Status ModelFile::NamedAsRead(const absl::Status& status) const {
+  if (status.ok()) return status;
+  const std::string path = *folder_ / kModelFile;
+  return absl::Status(status.code(), absl::StrReplaceAll(status.message(), {{path, path_}}));
 }
 
 void ModelFile::RemoveUnused() {

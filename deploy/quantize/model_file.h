@@ -64,6 +64,8 @@ class ModelFile {
 
   // Writes the model for use by this process, and returns its path. It is valid as long as a ModelFile shares the data.
   absl::StatusOr<std::string> WriteTemporary() const;
+  // The status with the path that was read in the place of WriteTemporary's.
+  absl::Status NamedAsRead(const absl::Status& status) const;
   // Writes the model as a file for others, without constants that no node reads. A model of 2 GiB or more has its data
   // in a file beside it, PATH.data. The files appear whole or not at all; errors as package::AtomicFile. Call it last:
   // the constants of this object cannot be read any more.
@@ -76,6 +78,7 @@ class ModelFile {
   void IndexNames();
   void RemoveUnused();
 
+  std::string path_;  // that was read
   onnx::ModelProto proto_;
   std::shared_ptr<TemporaryFolder> folder_;
   std::shared_ptr<const std::vector<graph::RawInput>> inputs_;

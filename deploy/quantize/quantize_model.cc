@@ -29,7 +29,9 @@ constexpr int64_t kFirstPerChannelOpset = 13;  // DequantizeLinear has an axis
 // The names of all values of f32.
 absl::StatusOr<std::set<std::string>> FindFloats(const ModelFile& model, const graph::ImportOptions& import) {
   HONE_ASSIGN_OR_RETURN(const std::string path, model.WriteTemporary());
-  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, graph::ImportOnnx(path, import));
+  const absl::StatusOr<graph::Graph> imported = graph::ImportOnnx(path, import);
+  if (!imported.ok()) return model.NamedAsRead(imported.status());
+  const graph::Graph& graph = *imported;
   std::set<std::string> floats;
   for (const graph::Value& value : graph.values) {
     if (value.type.dtype != DType::kFloat32) continue;
@@ -113,16 +115,7 @@ absl::StatusOr<Choice> AllowedLayers(const Layers& layers, const std::vector<std
 
 // The samples give the shapes of inputs for which the user gives none.
 CompileOptions WithShapes(CompileOptions options, const std::vector<const Samples*>& all) {
-  std::map<std::string, std::vector<graph::DimRange>> shapes;
-  for (const Samples* samples : all) {
-    for (const auto& [input, ranges] : samples->open_shapes()) {
-      const auto [known, added] = shapes.emplace(input, ranges);
-      for (size_t d = 0; !added && d < ranges.size(); ++d) {
-        graph::DimRange& range = known->second[d];
-        range = {std::min(range.min, ranges[d].min), std::max(range.max, ranges[d].max)};
-      }
-    }
-  }
+  const auto shapes = OpenShapesOf(all);
   options.import.shapes.insert(shapes.begin(), shapes.end());
   return options;
 }

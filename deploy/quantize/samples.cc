@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -112,12 +113,31 @@ std::optional<int64_t> CountSamples(const std::vector<RawInput>& inputs,
   return samples;
 }
 
+// Extends the range by a size. Its step divides all sizes: a model may ask for multiples of 32.
+void Include(graph::DimRange& range, const graph::DimRange& other) {
+  const bool same = range.min == range.max && other.min == other.max && range.min == other.min;
+  const auto divisor = [](const graph::DimRange& r) { return r.min == r.max ? r.min : r.step; };
+  const int64_t step = same ? 1 : std::max<int64_t>(1, std::gcd(divisor(range), divisor(other)));
+  range = {std::min(range.min, other.min), std::max(range.max, other.max), step};
+}
+
 // Whether each of the file's samples has a part of the array, not all of it.
 bool IsSplit(const RawInput& input, const std::vector<int64_t>& shape, int64_t samples) {
   return samples > 1 && !shape.empty() && shape.front() == input.shape->front().extent.value_or(1) * samples;
 }
 
 }  // namespace
+
+std::map<std::string, std::vector<graph::DimRange>> OpenShapesOf(const std::vector<const Samples*>& all) {
+  std::map<std::string, std::vector<graph::DimRange>> shapes;
+  for (const Samples* samples : all) {
+    for (const auto& [input, ranges] : samples->open_shapes()) {
+      const auto [known, added] = shapes.emplace(input, ranges);
+      for (size_t d = 0; !added && d < ranges.size(); ++d) Include(known->second[d], ranges[d]);
+    }
+  }
+  return shapes;
+}
 
 absl::StatusOr<Samples> Samples::Open(const std::string& path, const std::vector<RawInput>& inputs) {
   Samples samples;
@@ -182,7 +202,7 @@ void Samples::NoteShape(const RawInput& input, const std::vector<int64_t>& shape
   std::vector<graph::DimRange>& ranges = open_shapes_[input.name];
   for (size_t d = 0; d < shape.size(); ++d) {
     if (d == ranges.size()) ranges.emplace_back(shape[d]);
-    ranges[d] = {std::min(ranges[d].min, shape[d]), std::max(ranges[d].max, shape[d])};
+    Include(ranges[d], shape[d]);
   }
 }
 

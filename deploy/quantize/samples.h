@@ -30,8 +30,8 @@ class Samples {
   static absl::StatusOr<Samples> Open(const std::string& path, const std::vector<graph::RawInput>& inputs);
 
   size_t size() const { return count_; }
-  // The range of each dimension of each input over all samples, by input, as for graph::ImportOptions::shapes. Inputs
-  // whose dimensions the model states are left out.
+  // The range of each dimension of each input over all samples, by input, as for graph::ImportOptions::shapes. Its step
+  // is the largest that divides all sizes. Inputs whose dimensions the model states are left out.
   const std::map<std::string, std::vector<graph::DimRange>>& open_shapes() const { return open_shapes_; }
 
   // Calls `use` with each sample, in the order of the files' names and of the rows in them. The arrays are valid during
@@ -54,6 +54,9 @@ class Samples {
   std::map<std::string, std::vector<graph::DimRange>> open_shapes_;
   std::map<std::string, uint8_t> varies_;  // by input: whether two elements differ
 };
+
+// The ranges over all samples together.
+std::map<std::string, std::vector<graph::DimRange>> OpenShapesOf(const std::vector<const Samples*>& all);
 
 }  // namespace hone::quantize
 

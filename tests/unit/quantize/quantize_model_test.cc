@@ -148,6 +148,31 @@ TEST_F(QuantizeModelTest, OpenDimensionsHaveTheRangesOfTheSamples) {
   EXPECT_EQ(Quantize().value().calibration_samples, 6U) << "each row is a sample";
 }
 
+// The sum exists only for multiples of 4: both sides are halved twice, one after the other and at once.
+TEST_F(QuantizeModelTest, OpenDimensionsKeepTheStepOfTheSamples) {
+  ModelBuilder b("steps", 17);
+  onnx::GraphProto& graph = *b.mutable_model().mutable_graph();
+  const std::string x = b.Input("x", {1, 8, 8, -1});
+  const std::vector<int64_t> one = {1, 1}, two = {2, 2}, four = {4, 4};
+  const auto pool = [&](const std::string& of, const std::vector<int64_t>& by) {
+    return b.Node("MaxPool", {of}, {{"kernel_shape", one}, {"strides", by}});
+  };
+  const std::string c = b.Node("Conv", {x, b.Weight({8, 8, 1, 1}, 8)});
+  const std::string wide = b.Node("Resize", {pool(c, four), "", b.Uniform({4}, 1, 1)});
+  graph.mutable_initializer(graph.initializer_size() - 1)->clear_raw_data();
+  for (const float scale : {1.0F, 1.0F, 2.0F, 2.0F}) {
+    graph.mutable_initializer(graph.initializer_size() - 1)->add_float_data(scale);
+  }
+  b.Output(
+      b.Node("Conv", {b.Node("Concat", {pool(c, two), wide}, {{"axis", int64_t{1}}}), b.Weight({8, 16, 1, 1}, 16)}));
+  WriteModel(b);
+  for (const int64_t width : {8, 16, 24}) {
+    WriteSamples(std::to_string(width) + ".npz", {{"x", RandomFloats({1, 8, 8, width}, 7)}});
+  }
+  const absl::StatusOr<QuantizeReport> report = Quantize({.calibration = folder_.path().string()});
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
 TEST_F(QuantizeModelTest, AFolderHasASampleInEachFile) {
   WriteNetwork();
   for (const char* name : {"a.npz", "b.npz"}) WriteSamples(name, {{"x", RandomFloats({1, 3, 16, 16}, 7)}});
