@@ -27,10 +27,11 @@ from ._models import Model
 from ._package import Package, bench, check, compare, compile, diff, gate, measure, profile, run
 from ._program import find_program, version
 from ._progress import Progress
+from ._quantize import quantize
 from ._records import lock, measurements, records
 from ._results import (Bench, Check, ComparedRun, Confirmation, Device, DeviceRun, Difference, Gate, JobStatus,
-                       KernelTime, Lock, Measurement, Problem, Profile, Record, RunKernel, Tuner, ValueDifference,
-                       Workload)
+                       KernelTime, Lock, Measurement, OutputAccuracy, Problem, Profile, Quantized, QuantizedLayer, Record,
+                       RunKernel, Tuner, ValueDifference, Workload)
 from ._table import Table
 from ._torch_backend import torch_backend
 
@@ -38,9 +39,10 @@ __all__ = [
     "BadPackageError", "Bench", "CallTime", "Check", "CommandError", "ComparedRun", "Confirmation", "Device",
     "DeviceError", "DeviceRun", "Difference", "Farm", "Gate", "HoneError", "HoneWarning", "IncompatibleError",
     "InvalidArgumentError", "Job", "JobStatus", "KernelTime", "Lock", "Measurement", "Model", "OutOfMemoryError",
-    "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Record", "RecordsMissingError",
+    "OutputAccuracy", "Package", "Port", "Problem", "Profile", "ProgramNotFoundError", "Progress", "Quantized",
+    "QuantizedLayer", "Record", "RecordsMissingError",
     "RunKernel", "Session", "Table", "Tuner", "UsageError", "ValueDifference", "Workload", "__version__", "aio",
     "bench", "check", "compare", "compile", "devices", "diff", "empty", "find_program", "gate", "jobs", "lock",
-    "measure", "measurements", "profile", "records", "run", "submit", "torch_backend", "tune", "tuners", "up",
+    "measure", "measurements", "profile", "quantize", "records", "run", "submit", "torch_backend", "tune", "tuners", "up",
     "version",
 ]

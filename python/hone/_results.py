@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import pathlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -519,6 +520,67 @@ class Check:
     def _repr_html_(self) -> str:
         """The problems, for notebooks."""
         return fields_html(self, ["model", "fine", "nodes"]) + self.problems._repr_html_()
+
+
+@dataclass(frozen=True)
+class OutputAccuracy:
+    """How far an output of a quantized model is from that of the model in f32.
+
+    name: of the output. sqnr: the ratio of signal to noise, in dB; None if there is no difference, or if they were not compared.
+    cosine: of the angle between both. largest_difference, largest_element: of all elements. same_shapes: False if the shape
+    depends on values and differed; the numbers then say nothing.
+    """
+
+    name: str
+    sqnr: float | None
+    cosine: float
+    largest_difference: float
+    largest_element: float
+    same_shapes: bool
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class QuantizedLayer:
+    """A node of a model that `quantize` looked at.
+
+    name, operator: of the node. precision: such as "int8", or "f32" if it was left. kept_by_user: it was left by `keep`.
+    weight_bytes: of its weights in f32. sqnr_alone: the ratio of signal to noise if this layer alone is quantized, in dB; None if
+    that was not measured, or made no difference.
+    """
+
+    name: str
+    operator: str
+    precision: str
+    kept_by_user: bool
+    weight_bytes: int
+    sqnr_alone: float | None = None
+    json: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A quantized model: an ONNX file that can be given where a model can.
+
+    path: of the file. precision: as it was asked for. bytes_before, bytes_after: sizes of the files. accuracy: a row for each
+    output. layers: a row for each node that could be quantized.
+    """
+
+    path: pathlib.Path
+    precision: str
+    bytes_before: int
+    bytes_after: int
+    accuracy: Table[OutputAccuracy]
+    layers: Table[QuantizedLayer]
+    json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    def __fspath__(self) -> str:
+        """The path: the result can be given where a path or a model can."""
+        return str(self.path)
+
+    def _repr_html_(self) -> str:
+        """The accuracy, for notebooks."""
+        return fields_html(self, ["path", "precision", "bytes_before", "bytes_after"]) + self.accuracy._repr_html_()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ itself: ``await job``; cancelling that leaves the job running.
 
 from __future__ import annotations
 
-from . import _jobs, _package, _records
+from . import _jobs, _package, _quantize, _records
 from ._stoppable import as_coroutine
 
 bench = as_coroutine(_package.bench)
@@ -25,6 +25,7 @@ lock = as_coroutine(_records.lock)
 measure = as_coroutine(_package.measure)
 measurements = as_coroutine(_records.measurements)
 profile = as_coroutine(_package.profile)
+quantize = as_coroutine(_quantize.quantize)
 records = as_coroutine(_records.records)
 run = as_coroutine(_package.run)
 submit = as_coroutine(_jobs.submit)
@@ -32,4 +33,4 @@ tune = as_coroutine(_jobs.tune)
 tuners = as_coroutine(_jobs.tuners)
 
 __all__ = ["bench", "check", "compare", "compile", "devices", "diff", "gate", "jobs", "lock", "measure",
-           "measurements", "profile", "records", "run", "submit", "tune", "tuners"]
+           "measurements", "profile", "quantize", "records", "run", "submit", "tune", "tuners"]

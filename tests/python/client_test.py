@@ -198,6 +198,30 @@ numpy.savez(words[words.index("--output") + 1], y=x + 1)''')
         self.assertIn("NoSuchOperator", result._repr_html_())
 
 
+class QuantizeTest(unittest.TestCase):
+    def test_a_quantized_model_is_a_model(self):
+        rows = np.random.default_rng(1).standard_normal((8, 4)).astype(np.float32)
+        result = hone.quantize(MODEL, FOLDER / "int8.onnx", calibrate={"x": rows}, progress=False)
+        self.assertEqual(result.precision, "int8")
+        self.assertEqual([layer.precision for layer in result.layers], ["int8"])
+        self.assertGreater(result.accuracy[0].sqnr, 20)
+        self.assertIn(result.accuracy[0].name, result._repr_html_())
+        hone.compile(result, FOLDER / "int8.hone", shapes={"x": (2, 4)}, progress=False)
+        kept = hone.quantize(MODEL, FOLDER / "kept.onnx", calibrate={"x": rows}, keep=[result.layers[0].name], progress=False)
+        self.assertTrue(kept.layers[0].kept_by_user)
+
+    def test_weights_need_no_samples(self):
+        self.assertEqual(hone.quantize(MODEL, FOLDER / "w4.onnx", to="weights-int4", progress=False).layers[0].precision,
+                         "weights-int4")
+
+    def test_errors(self):
+        with self.assertRaises(hone.UsageError):
+            hone.quantize(MODEL, FOLDER / "none.onnx", progress=False)
+        with self.assertRaises(hone.CommandError) as caught:
+            hone.quantize(MODEL, FOLDER / "none.onnx", calibrate={"y": np.zeros((2, 4), np.float32)}, progress=False)
+        self.assertIn("is no input of the model", str(caught.exception))
+
+
 class ErrorTest(unittest.TestCase):
     def test_a_failed_command_is_an_exception_with_its_message(self):
         with self.assertRaises(hone.CommandError) as caught:
