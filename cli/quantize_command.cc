@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "deploy/quantize/quantize_model.h"
+#include "deploy/quantize/samples.h"
 #include "deploy/runtime/hone.h"
 
 namespace hone::cli {
@@ -62,7 +64,7 @@ struct QuantizeCommandOptions {
   bool json = false;
 };
 
-// JSON has no infinity; an output without any difference has null.
+// JSON has no infinity. Outputs without any difference, and those that cannot be compared, have null.
 ordered_json DecibelsToJson(double decibels) {
   return std::isfinite(decibels) ? ordered_json(decibels) : ordered_json();
 }
@@ -86,7 +88,8 @@ ordered_json ReportToJson(const QuantizeReport& report, const QuantizeCommandOpt
   for (const OutputAccuracy& output : report.accuracy) {
     outputs.push_back({{"name", output.name()},
                        {"same_shapes", output.same_shapes()},
-                       {"sqnr", DecibelsToJson(output.Sqnr())},
+                       {"equal", output.same_shapes() && output.Sqnr() > std::numeric_limits<double>::max()},
+                       {"sqnr", output.same_shapes() ? DecibelsToJson(output.Sqnr()) : ordered_json()},
                        {"cosine", output.Cosine()},
                        {"largest_difference", output.LargestDifference()},
                        {"largest_element", output.LargestElement()}});
@@ -116,9 +119,18 @@ std::string ReportToText(const QuantizeReport& report, const QuantizeCommandOpti
                 why.empty() ? "" : "  ", why);
   }
   if (ranked) text = Row("{:<5} {:>9}  {:<18} {}", "", "alone", "operator", "layer") + text;
+  const double reached = quantize::WorstSqnr(report.accuracy);
+  if (ranked && reached < *options.quantize.sqnr) {
+    text += Row("warning: {} is less than --sqnr: what is left in f32 is judged before sums are rounded as integers",
+                DecibelsText(reached));
+  }
   for (const OutputAccuracy& output : report.accuracy) {
     if (!output.same_shapes()) {
       text += Row("output '{}': not compared: its shape depends on values, and differs", output.name());
+      continue;
+    }
+    if (output.Sqnr() > std::numeric_limits<double>::max()) {
+      text += Row("output '{}': equal to f32", output.name());
       continue;
     }
     text += Row("output '{}': {} of signal to noise, cosine {:.6f}, largest difference {:.4g} of {:.4g}", output.name(),
@@ -149,15 +161,28 @@ absl::Status CheckOptions(const QuantizeCommandOptions& options) {
   return absl::OkStatus();
 }
 
+// Checks that neither the output nor the file of its data, if it needs one, is an input.
+absl::Status CheckNoInputIsLost(const QuantizeCommandOptions& options, const std::vector<std::string>& inputs) {
+  HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, inputs));
+  return CheckNotAnInput(options.output + ".data", inputs);
+}
+
 absl::Status Quantize(QuantizeCommandOptions& options) {
   quantize::QuantizeOptions& quantize = options.quantize;
   quantize.precision = ValueOf(kPrecisions, options.to);
   quantize.method = ValueOf(kMethods, options.method);
   HONE_RETURN_IF_ERROR(CheckOptions(options));
   const std::string& model = options.model.models.front();
-  HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {model, quantize.calibration, quantize.evaluation}));
+  std::vector<std::string> inputs = options.model.Files();
+  for (const std::string& samples : {quantize.calibration, quantize.evaluation}) {
+    if (samples.empty()) continue;
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, quantize::SampleFiles(samples));
+    inputs.insert(inputs.end(), files.begin(), files.end());
+  }
+  HONE_RETURN_IF_ERROR(CheckNoInputIsLost(options, inputs));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
   HONE_ASSIGN_OR_RETURN(quantize.compile.import, options.model.Import());
+  quantize.compile.import.may_read = [&](const std::string& file) { return CheckNoInputIsLost(options, {file}); };
   if (quantize.calibration.empty() && quantize.evaluation.empty()) {
     HONE_RETURN_IF_ERROR(AddDefaultRanges(model, quantize.compile.import));
   }

@@ -195,7 +195,8 @@ class OrderBuilder {
   }
 
   // Keeps the lowest keys so far in order, each with its place among the values in the low half, so that equal keys
-  // keep their order. Nothing branches once a value is among the lowest: where it goes is random.
+  // keep their order. Nothing branches once a value is among the lowest: its place is unpredictable, so a branch
+  // there would often be mispredicted.
   Stmt KeepLowest() {
     constexpr int64_t kLow = (int64_t{1} << kKeyBits) - 1;
     const auto held = [&](const Expr& place) { return ir::MakeLoad(held_, {place}); };

@@ -30,7 +30,7 @@ void OutputAccuracy::Add(const run::ArrayView& expected, const run::ArrayView& a
 }
 
 double OutputAccuracy::Sqnr() const {
-  if (!same_shapes_ || std::isnan(noise_) || std::isnan(signal_)) return -std::numeric_limits<double>::infinity();
+  if (!std::isfinite(noise_) || std::isnan(signal_)) return -std::numeric_limits<double>::infinity();
   if (noise_ == 0) return std::numeric_limits<double>::infinity();
   return 10 * std::log10(signal_ / noise_);
 }
@@ -53,7 +53,9 @@ void AddRun(const std::vector<run::ArrayView>& wanted, const std::vector<run::Ar
 
 double WorstSqnr(const Accuracy& accuracy) {
   double worst = std::numeric_limits<double>::infinity();
-  for (const OutputAccuracy& output : accuracy) worst = std::min(worst, output.Sqnr());
+  for (const OutputAccuracy& output : accuracy) {
+    if (output.same_shapes()) worst = std::min(worst, output.Sqnr());
+  }
   return worst;
 }
 

@@ -25,9 +25,9 @@ class OutputAccuracy {
 
   const std::string& name() const { return name_; }
   // The ratio of the signal to the noise of quantization, in dB: 10 log10(sum of expected^2 / sum of differences^2).
-  // Infinite if there is no difference, and -infinite without same_shapes().
+  // Infinite if there is no difference, and -infinite if an element is NaN or infinite on one side.
   double Sqnr() const;
-  // False if some pair had two shapes, because the shape depends on values. The numbers then say nothing.
+  // False if some pair had two shapes, because the shape depends on values. The other results are then meaningless.
   bool same_shapes() const { return same_shapes_; }
   double Cosine() const;  // of the angle between both, as vectors; 1 if both are 0
   double LargestDifference() const { return largest_difference_; }
@@ -42,7 +42,7 @@ class OutputAccuracy {
 
 using Accuracy = std::vector<OutputAccuracy>;  // by output
 
-// The smallest Sqnr of all outputs; infinite if there is none.
+// The smallest Sqnr of all outputs with same_shapes(); infinite if there is none.
 double WorstSqnr(const Accuracy& accuracy);
 
 // Runs both models on all samples.

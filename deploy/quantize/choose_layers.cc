@@ -25,12 +25,12 @@ struct KeptArray {
 
 class SwitchedModel {
  public:
-  SwitchedModel(CompiledModel model, const Layers& layers, Switches switches, const Samples& samples)
-      : model_(std::move(model)), layers_(layers), switches_(std::move(switches)), samples_(samples) {}
+  SwitchedModel(CompiledModel model, std::vector<std::string> switches, const Samples& samples)
+      : model_(std::move(model)), switches_(std::move(switches)), samples_(samples) {}
 
   // Runs the model in f32, and keeps its outputs.
   absl::Status RunReference() {
-    const Choice none(layers_.layers.size());
+    const Choice none(switches_.size());
     return Run(none, samples_.size(), [this](size_t, const std::vector<run::ArrayView>& outputs) {
       std::vector<KeptArray>& kept = reference_.emplace_back();
       for (const run::ArrayView& output : outputs) {
@@ -57,18 +57,13 @@ class SwitchedModel {
   template <typename Use>
   absl::Status Run(const Choice& choice, size_t samples, const Use& use) {
     static constexpr std::array<uint8_t, 2> kBools = {0, 1};
-    static constexpr std::array<int64_t, 1> kShape = {1};
-    const auto add = [&](std::vector<run::ArrayView>& arrays, const std::string& name, bool on) {
-      if (!name.empty()) arrays.push_back({name, DType::kBool, kShape, {&kBools[on ? 1 : 0], 1}});
-    };
     const absl::Status status =
         samples_.ForEach([&](size_t sample, std::span<const run::ArrayView> given) -> absl::Status {
           if (sample >= samples) return absl::CancelledError();  // the others are not wanted
           std::vector<run::ArrayView> arrays(given.begin(), given.end());
-          for (size_t v = 0; v < layers_.values.size(); ++v) {
-            add(arrays, switches_.values[v], IsQuantized(layers_.values[v], choice));
+          for (size_t l = 0; l < switches_.size(); ++l) {
+            arrays.push_back({switches_[l], DType::kBool, {}, {&kBools[choice[l] ? 1 : 0], 1}});
           }
-          for (size_t l = 0; l < layers_.layers.size(); ++l) add(arrays, switches_.weights[l], choice[l]);
           HONE_ASSIGN_OR_RETURN(const std::vector<run::ArrayView> outputs, model_.Run(arrays));
           use(sample, outputs);
           return absl::OkStatus();
@@ -77,8 +72,7 @@ class SwitchedModel {
   }
 
   CompiledModel model_;
-  const Layers& layers_;
-  const Switches switches_;
+  const std::vector<std::string> switches_;  // by layer
   const Samples& samples_;
   std::vector<std::vector<KeptArray>> reference_;  // by sample and output
 };
@@ -91,10 +85,10 @@ absl::StatusOr<LayerChoice> ChooseLayers(const ModelFile& model, const Layers& l
                                          const std::function<void(std::string_view what, double share)>& progress) {
   const size_t count = layers.layers.size();
   ModelFile with_switches = model;
-  HONE_ASSIGN_OR_RETURN(Switches switches, WriteSwitches(with_switches, layers, ranges));
+  HONE_ASSIGN_OR_RETURN(std::vector<std::string> switches, WriteSwitches(with_switches, layers, ranges));
   progress("compiling the model with a switch for each layer", 0);
   HONE_ASSIGN_OR_RETURN(CompiledModel compiled, CompiledModel::Compile(with_switches, options));
-  SwitchedModel switched(std::move(compiled), layers, std::move(switches), samples);
+  SwitchedModel switched(std::move(compiled), std::move(switches), samples);
   HONE_RETURN_IF_ERROR(switched.RunReference());
   LayerChoice result{allowed, std::vector<double>(count, std::numeric_limits<double>::infinity())};
   std::vector<size_t> worst_first;

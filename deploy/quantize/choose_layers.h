@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the layers to leave in f32 so that a model stays as accurate as its user asks.
 //
-// One model with a switch for each value and each constant (write_qdq.h) is compiled once. Each layer is quantized
+// One model with a switch for each layer (write_qdq.h) is compiled once. Each layer is quantized
 // alone to see its error; then the fewest of the worst layers are left in f32 with which all outputs are accurate
 // enough. The errors of layers add up like those of independent noise, so the number is found by bisection.
 #ifndef HONE_DEPLOY_QUANTIZE_CHOOSE_LAYERS_H_

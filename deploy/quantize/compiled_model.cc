@@ -13,12 +13,17 @@ namespace hone::quantize {
 
 absl::StatusOr<CompiledModel> CompiledModel::Compile(const ModelFile& model, const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string path, model.WriteTemporary());
+  absl::StatusOr<CompiledModel> compiled = CompileFile(path, options);
+  if (!compiled.ok()) return model.NamedAsRead(compiled.status());
+  return compiled;
+}
+
+absl::StatusOr<CompiledModel> CompiledModel::CompileFile(const std::string& path, const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   package::KernelOptions kernels = {.target = target::HostCpu(), .progress = options.progress};
   if (options.threads > 0) kernels.target.threads = options.threads;
   const std::string package_path = folder / "model.hone";
-  HONE_RETURN_IF_ERROR(
-      model.NamedAsRead(package::CompileModel(path, options.import, {&kernels, 1}, package_path).status()));
+  HONE_RETURN_IF_ERROR(package::CompileModel(path, options.import, {&kernels, 1}, package_path).status());
   HONE_ASSIGN_OR_RETURN(run::LoadedPackage package,
                         run::LoadedPackage::Load(package_path, {.threads = options.threads,
                                                                 .allows_onnx_runtime = options.allows_onnx_runtime,

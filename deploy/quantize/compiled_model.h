@@ -32,6 +32,8 @@ class CompiledModel {
  public:
   // Errors are those of package::CompileModel.
   static absl::StatusOr<CompiledModel> Compile(const ModelFile& model, const CompileOptions& options);
+  // The same for a file as it is.
+  static absl::StatusOr<CompiledModel> CompileFile(const std::string& path, const CompileOptions& options);
 
   // The outputs, which the next run overwrites. arrays: of all inputs without a default, by name.
   absl::StatusOr<std::vector<run::ArrayView>> Run(std::span<const run::ArrayView> arrays);

@@ -23,11 +23,11 @@ enum class Role : uint8_t {
   kProduct,
   kMoves,     // its output has elements of its input, and needs no other range
   kCombines,  // it computes with elements
-  kBounds,    // a bound, which is exact if it follows a layer directly
+  kBounds,    // Relu or Clip; directly after a layer it is computed before rounding, and needs no range of its own
 };
 
 Role RoleOf(const NodeProto& node) {
-  if (!node.domain().empty() && node.domain() != "ai.onnx") return Role::kNone;
+  if (!IsOnnx(node)) return Role::kNone;
   const std::string& op = node.op_type();
   const auto is_one_of = [&](auto... names) { return ((op == names) || ...); };
   if (is_one_of("Conv", "ConvTranspose", "MatMul", "Gemm")) return Role::kProduct;
@@ -43,16 +43,6 @@ Role RoleOf(const NodeProto& node) {
   return Role::kNone;
 }
 
-const onnx::AttributeProto* FindAttribute(const NodeProto& node, std::string_view name) {
-  for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.name() == name) return &attribute;
-  }
-  return nullptr;
-}
-int64_t IntOf(const NodeProto& node, std::string_view name, int64_t fallback) {
-  const onnx::AttributeProto* attribute = FindAttribute(node, name);
-  return attribute == nullptr ? fallback : attribute->i();
-}
 float FloatOf(const NodeProto& node, std::string_view name, float fallback) {
   const onnx::AttributeProto* attribute = FindAttribute(node, name);
   return attribute == nullptr ? fallback : attribute->f();
@@ -123,7 +113,7 @@ class LayerFinder {
   std::optional<Layer> ReadProduct(const NodeProto& node) {
     if (node.input_size() < 2 || !IsFloat(node.input(0)) || !IsFloat(node.output(0))) return std::nullopt;
     if (node.op_type() == "Gemm" &&
-        (IntOf(node, "transA", 0) != 0 || FloatOf(node, "alpha", 1) != 1 || FloatOf(node, "beta", 1) != 1)) {
+        (IntAttribute(node, "transA", 0) != 0 || FloatOf(node, "alpha", 1) != 1 || FloatOf(node, "beta", 1) != 1)) {
       return std::nullopt;
     }
     Layer layer{.name = {}, .op = {}, .product = true, .reads = {}, .weights = {}, .bias = {}};
@@ -148,8 +138,8 @@ class LayerFinder {
   static int64_t ChannelAxis(const NodeProto& node, const ConstantType& weights) {
     const auto rank = static_cast<int64_t>(weights.dims.size());
     if (node.op_type() == "Conv") return 0;
-    if (node.op_type() == "ConvTranspose") return IntOf(node, "group", 1) == 1 ? 1 : -1;
-    if (node.op_type() == "Gemm") return IntOf(node, "transB", 0) != 0 ? 0 : 1;
+    if (node.op_type() == "ConvTranspose") return IntAttribute(node, "group", 1) == 1 ? 1 : -1;
+    if (node.op_type() == "Gemm") return IntAttribute(node, "transB", 0) != 0 ? 0 : 1;
     return rank == 2 ? 1 : -1;
   }
 
@@ -158,8 +148,8 @@ class LayerFinder {
     const std::optional<ConstantType> bias = model_.FindConstant(name);
     if (!bias.has_value() || bias->dims.size() != 1 || !weights.has_value()) return false;
     const std::string& op = node.op_type();
-    const int64_t groups = IntOf(node, "group", 1);
-    const int64_t axis = op == "Conv" ? 0 : op == "ConvTranspose" ? 1 : IntOf(node, "transB", 0) != 0 ? 0 : 1;
+    const int64_t groups = IntAttribute(node, "group", 1);
+    const int64_t axis = op == "Conv" ? 0 : op == "ConvTranspose" ? 1 : IntAttribute(node, "transB", 0) != 0 ? 0 : 1;
     const int64_t channels = weights->dims[static_cast<size_t>(axis)] * (op == "ConvTranspose" ? groups : 1);
     return bias->dims[0] == channels;
   }

@@ -2,8 +2,9 @@
 // Which nodes of a model compute with 8 bits, and which values are quantized for them.
 //
 // A layer is a node of the outermost graph that an integer kernel can compute: a product, or an operator that stands
-// between products. A value is quantized exactly if a layer reads it. So a value between a layer and its Relu stays
-// exact, and a result that only other nodes read does, too. Not here: ranges and the rewrite. Start with FindLayers.
+// between products. A value is quantized if, and only if, a chosen layer reads it, and only for its chosen layers. So a
+// value between a layer and its Relu is not rounded, and neither is a result that only other nodes read. Not here:
+// ranges and the rewrite. Start with FindLayers.
 #ifndef HONE_DEPLOY_QUANTIZE_LAYERS_H_
 #define HONE_DEPLOY_QUANTIZE_LAYERS_H_
 
@@ -36,7 +37,7 @@ struct Layer {
 // A value that is quantized if one of its layers is.
 struct LayerValue {
   std::string name;
-  int range = 0;            // values of one number share their range, so that moving elements needs no arithmetic
+  int range = 0;            // its index; values with one index share it, so that moving elements needs no arithmetic
   bool derived = false;     // its values are those of other values of its range
   std::vector<int> layers;  // that read it
 };
@@ -47,8 +48,8 @@ struct Layers {
   int ranges = 0;  // how many there are
 };
 
-// floats: the names of all values of f32. per_channel: whether constants may have a scale for each channel.
-// FailedPrecondition: the model is quantized already, or has no layer.
+// floats: the names of the values of f32 that may be quantized. per_channel: whether constants may have a scale for
+// each channel. FailedPrecondition: the model is quantized already, or has no layer.
 absl::StatusOr<Layers> FindLayers(const ModelFile& model, const std::set<std::string>& floats, bool per_channel);
 
 // Which layers compute with 8 bits, by their index. The others stay in f32.

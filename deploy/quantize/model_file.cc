@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_replace.h"
@@ -16,6 +21,7 @@ namespace hone::quantize {
 namespace {
 
 using graph::RawAttribute;
+using onnx::NodeProto;
 using onnx::TensorProto;
 
 constexpr char kDataFile[] = "data", kModelFile[] = "model.onnx";
@@ -32,11 +38,15 @@ void AddEntry(TensorProto& tensor, std::string_view key, std::string value) {
   entry.set_value(std::move(value));
 }
 
-int64_t EntryOf(const TensorProto& tensor, std::string_view key) {
+std::string TextEntryOf(const TensorProto& tensor, std::string_view key) {
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
-    if (entry.key() == key) return std::stoll(entry.value());
+    if (entry.key() == key) return entry.value();
   }
-  return 0;
+  return "";
+}
+// 0 if there is none. The reader of the file has checked the text.
+int64_t EntryOf(const TensorProto& tensor, std::string_view key) {
+  return std::strtoll(TextEntryOf(tensor, key).c_str(), nullptr, 10);
 }
 
 void ClearData(TensorProto& tensor) {
@@ -56,8 +66,8 @@ bool IsExternal(const TensorProto& tensor) { return tensor.data_location() == Te
 void MoveConstantNodes(onnx::GraphProto& graph) {
   google::protobuf::RepeatedPtrField<onnx::NodeProto> kept;
   for (onnx::NodeProto& node : *graph.mutable_node()) {
-    const bool tensor = node.op_type() == "Constant" && (node.domain().empty() || node.domain() == "ai.onnx") &&
-                        node.attribute_size() == 1 && node.output_size() == 1 && node.attribute(0).has_t();
+    const bool tensor = node.op_type() == "Constant" && IsOnnx(node) && node.attribute_size() == 1 &&
+                        node.output_size() == 1 && node.attribute(0).type() == onnx::AttributeProto::TENSOR;
     if (!tensor) {
       kept.Add()->Swap(&node);
       continue;
@@ -76,7 +86,8 @@ void BypassIdentities(onnx::GraphProto& graph) {
     for (std::string& input : *node.mutable_input()) {
       if (const auto source = sources.find(input); source != sources.end()) input = source->second;
     }
-    if (node.op_type() == "Identity" && node.input_size() == 1) sources.emplace(node.output(0), node.input(0));
+    if (node.op_type() == "Identity" && IsOnnx(node) && node.input_size() == 1 && node.output_size() == 1)
+      sources.emplace(node.output(0), node.input(0));
   }
 }
 
@@ -91,6 +102,26 @@ void ForEachGraph(const onnx::GraphProto& graph, const std::function<void(const 
   }
 }
 
+// Calls `visit` with each tensor in attributes of the node, and in graphs inside of it.
+void ForEachInnerTensor(NodeProto& node, const std::function<void(TensorProto&)>& visit) {
+  const auto visit_graph = [&](onnx::GraphProto& graph) {
+    for (TensorProto& tensor : *graph.mutable_initializer()) visit(tensor);
+    for (NodeProto& inner : *graph.mutable_node()) ForEachInnerTensor(inner, visit);
+  };
+  for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+    if (attribute.has_t()) visit(*attribute.mutable_t());
+    for (TensorProto& tensor : *attribute.mutable_tensors()) visit(tensor);
+    if (attribute.has_g()) visit_graph(*attribute.mutable_g());
+    for (onnx::GraphProto& graph : *attribute.mutable_graphs()) visit_graph(graph);
+  }
+}
+
+uint64_t FileBytes(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
 // Writes a message whose size a file of protobuf can have.
 absl::Status WriteProto(const onnx::ModelProto& proto, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
@@ -100,19 +131,42 @@ absl::Status WriteProto(const onnx::ModelProto& proto, const std::string& path) 
 
 }  // namespace
 
+bool IsOnnx(const NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; }
+
+const onnx::AttributeProto* FindAttribute(const NodeProto& node, std::string_view name) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
+}
+
+int64_t IntAttribute(const NodeProto& node, std::string_view name, int64_t fallback) {
+  const onnx::AttributeProto* attribute = FindAttribute(node, name);
+  return attribute == nullptr ? fallback : attribute->i();
+}
+
+void SetInt(NodeProto& node, std::string_view name, int64_t value) {
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(std::string(name));
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
 int64_t ConstantType::elements() const {
   int64_t count = 1;
   for (const int64_t extent : dims) count *= extent;
   return count;
 }
 
-absl::StatusOr<ModelFile> ModelFile::Read(const std::string& path, bool constant_defaults) {
+absl::StatusOr<ModelFile> ModelFile::Read(const std::string& path, bool constant_defaults,
+                                          const graph::ReadCheck& may_read) {
   ModelFile model;
   model.path_ = path;
   HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   model.folder_ = std::make_shared<TemporaryFolder>(std::move(folder));
   std::map<std::string, std::string> external_files;
-  HONE_ASSIGN_OR_RETURN(graph::RawModel raw, graph::ReadOnnxFile(path, {.external_files = &external_files}));
+  HONE_ASSIGN_OR_RETURN(graph::RawModel raw,
+                        graph::ReadOnnxFile(path, {.may_read = may_read, .external_files = &external_files}));
   {
     std::ifstream file(path, std::ios::binary);
     if (!model.proto_.ParseFromIstream(&file)) {
@@ -120,7 +174,10 @@ absl::StatusOr<ModelFile> ModelFile::Read(const std::string& path, bool constant
     }
   }
   onnx::GraphProto& graph = model.graph();
+  model.bytes_ = FileBytes(path);
+  for (const auto& [location, file] : external_files) model.bytes_ += FileBytes(file);
   HONE_RETURN_IF_ERROR(Annotate(model.MoveData(raw.graph), path));
+  HONE_RETURN_IF_ERROR(Annotate(model.TakeInnerData(external_files), path));
   BypassIdentities(graph);
   std::set<std::string> constants;
   for (const TensorProto& tensor : graph.initializer()) constants.insert(tensor.name());
@@ -148,9 +205,9 @@ absl::Status ModelFile::MoveData(const graph::RawGraph& raw) {
   for (const graph::RawInitializer& tensor : raw.initializers) {
     if (tensor.constant.ok() && tensor.small == nullptr) constants.emplace(tensor.name, &*tensor.constant);
   }
-  std::map<std::string, graph::Constant> of_nodes;
   for (const graph::RawNode& node : raw.nodes) {
-    if (node.op != "Constant" || !node.domain.empty() || node.attributes.size() != 1) continue;
+    const bool constant_node = node.op == "Constant" && node.domain.empty() && node.outputs.size() == 1;
+    if (!constant_node || node.attributes.size() != 1) continue;
     const RawAttribute& attribute = node.attributes.begin()->second;
     const auto* constant = std::get_if<graph::Constant>(&attribute.value);
     if (constant != nullptr && attribute.small == nullptr) constants.emplace(node.outputs[0], constant);
@@ -162,6 +219,7 @@ absl::Status ModelFile::MoveData(const graph::RawGraph& raw) {
     if (found == constants.end() || found->second->data == nullptr) continue;
     const std::vector<std::byte>& data = *found->second->data;
     ClearData(tensor);
+    readable_.insert(tensor.name());
     if (data.size() <= kInlineBytesMax) {
       tensor.set_raw_data(data.data(), data.size());
       continue;
@@ -176,18 +234,50 @@ absl::Status ModelFile::MoveData(const graph::RawGraph& raw) {
   return file.flush() ? absl::OkStatus() : Unwritable(path);
 }
 
+absl::Status ModelFile::TakeInnerData(const std::map<std::string, std::string>& files) {
+  absl::Status status;
+  const auto take = [&](TensorProto& tensor) {
+    if (!IsExternal(tensor) || !status.ok()) return;
+    const auto row = std::ranges::find_if(
+        kDTypeRows, [&](const DTypeRow& candidate) { return OnnxNumber(candidate.dtype) == tensor.data_type(); });
+    const auto file = files.find(TextEntryOf(tensor, "location"));
+    if (row == std::end(kDTypeRows) || file == files.end()) {
+      status = absl::UnimplementedError(
+          fmt::format("tensor '{}' has external data of a type without whole bytes", tensor.name()));
+      return;
+    }
+    int64_t count = 1;
+    for (const int64_t extent : tensor.dims()) count *= extent;
+    std::string bytes(static_cast<size_t>(count * row->bytes), '\0');
+    std::ifstream source(file->second, std::ios::binary);
+    source.seekg(EntryOf(tensor, "offset"));
+    source.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!source) {
+      status = absl::UnavailableError(fmt::format("external data file '{}' cannot be read", file->second));
+      return;
+    }
+    ClearData(tensor);
+    tensor.set_raw_data(std::move(bytes));
+  };
+  for (onnx::NodeProto& node : *graph().mutable_node()) ForEachInnerTensor(node, take);
+  return status;
+}
+
 void ModelFile::IndexNames() {
   constants_.clear();
   std::set<std::string> replaceable;
   for (const onnx::ValueInfoProto& input : graph().input()) replaceable.insert(input.name());
   for (int i = 0; i < graph().initializer_size(); ++i) {
     const std::string& name = graph().initializer(i).name();
-    if (!replaceable.contains(name)) constants_.emplace(name, i);
+    if (!replaceable.contains(name) && readable_.contains(name)) constants_.emplace(name, i);
   }
   ForEachGraph(graph(), [this](const onnx::GraphProto& graph) {
     for (const TensorProto& tensor : graph.initializer()) names_.insert(tensor.name());
     for (const onnx::ValueInfoProto& input : graph.input()) names_.insert(input.name());
-    for (const onnx::NodeProto& node : graph.node()) names_.insert(node.output().begin(), node.output().end());
+    for (const onnx::NodeProto& node : graph.node()) {
+      names_.insert(node.output().begin(), node.output().end());
+      node_names_.insert(node.name());
+    }
   });
 }
 
@@ -222,19 +312,26 @@ std::optional<ConstantType> ModelFile::FindConstant(const std::string& name) con
 absl::StatusOr<std::vector<float>> ModelFile::ReadFloats(const std::string& name) const {
   const TensorProto& tensor = graph().initializer(constants_.at(name));
   HONE_CHECK(tensor.data_type() == TensorProto::FLOAT);
+  const auto checked = [&](std::vector<float> floats) -> absl::StatusOr<std::vector<float>> {
+    const auto bad = std::ranges::find_if(floats, [](float x) { return !std::isfinite(x); });
+    if (bad == floats.end()) return floats;
+    return absl::FailedPreconditionError(
+        fmt::format("{}: constant '{}' has the element {}, which 8 bits cannot represent; keep its node with --keep",
+                    path_, name, *bad));
+  };
   std::vector<float> floats(static_cast<size_t>(FindConstant(name)->elements()));
   const size_t bytes = floats.size() * sizeof(float);
   if (!IsExternal(tensor)) {
     HONE_CHECK(tensor.raw_data().size() == bytes);
     if (bytes > 0) std::memcpy(floats.data(), tensor.raw_data().data(), bytes);
-    return floats;
+    return checked(std::move(floats));
   }
   const std::string path = *folder_ / kDataFile;
   std::ifstream file(path, std::ios::binary);
   file.seekg(EntryOf(tensor, "offset"));
   file.read(reinterpret_cast<char*>(floats.data()), static_cast<std::streamsize>(bytes));
   if (!file) return absl::UnavailableError(fmt::format("the temporary file {} cannot be read", path));
-  return floats;
+  return checked(std::move(floats));
 }
 
 std::string ModelFile::AddConstant(std::string_view hint, const ConstantType& type, std::span<const std::byte> data,
@@ -244,6 +341,7 @@ std::string ModelFile::AddConstant(std::string_view hint, const ConstantType& ty
   tensor.set_data_type(onnx_type != 0 ? onnx_type : OnnxNumber(type.dtype));
   for (const int64_t extent : type.dims) tensor.add_dims(extent);
   tensor.set_raw_data(data.data(), data.size());
+  readable_.insert(tensor.name());
   constants_.emplace(tensor.name(), graph().initializer_size() - 1);
   return tensor.name();
 }
@@ -254,7 +352,20 @@ std::string ModelFile::NewName(std::string_view hint) {
   return name;
 }
 
+onnx::NodeProto ModelFile::NewNode(std::string_view op, std::vector<std::string> inputs, const std::string& output) {
+  onnx::NodeProto node;
+  node.set_op_type(std::string(op));
+  node.set_name(output + "_node");
+  for (int i = 2; !node_names_.insert(node.name()).second; ++i) node.set_name(fmt::format("{}_node_{}", output, i));
+  for (std::string& input : inputs) node.add_input(std::move(input));
+  node.add_output(output);
+  return node;
+}
+
 absl::StatusOr<std::string> ModelFile::WriteTemporary() const {
+  if (proto_.ByteSizeLong() > INT_MAX) {
+    return absl::ResourceExhaustedError(path_ + ": the quantized weights have more than 2 GiB, which is not supported");
+  }
   const std::string path = *folder_ / kModelFile;
   HONE_RETURN_IF_ERROR(WriteProto(proto_, path));
   return path;
@@ -275,7 +386,8 @@ void ModelFile::RemoveUnused() {
   });
   google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
   for (onnx::NodeProto& node : *graph().mutable_node()) {
-    if (node.op_type() != "Identity" || used.contains(node.output(0))) nodes.Add()->Swap(&node);
+    const bool bypassed = node.op_type() == "Identity" && IsOnnx(node) && node.output_size() == 1;
+    if (!bypassed || used.contains(node.output(0))) nodes.Add()->Swap(&node);
   }
   graph().mutable_node()->Swap(&nodes);
   google::protobuf::RepeatedPtrField<TensorProto> kept;
@@ -286,7 +398,7 @@ void ModelFile::RemoveUnused() {
   IndexNames();
 }
 
-absl::Status ModelFile::Write(const std::string& path) {
+absl::StatusOr<uint64_t> ModelFile::Write(const std::string& path) {
   RemoveUnused();
   const std::string data_path = *folder_ / kDataFile;
   std::ifstream data(data_path, std::ios::binary);
@@ -329,7 +441,8 @@ absl::Status ModelFile::Write(const std::string& path) {
   if (beside) HONE_RETURN_IF_ERROR(beside_file->Commit());
   std::string text;
   if (!proto_.SerializeToString(&text)) return absl::ResourceExhaustedError("not enough memory to write the model");
-  return package::WriteTextFile(text, path);
+  HONE_RETURN_IF_ERROR(package::WriteTextFile(text, path));
+  return text.size() + static_cast<uint64_t>(offset);
 }
 
 }  // namespace hone::quantize

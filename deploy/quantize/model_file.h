@@ -36,8 +36,10 @@ struct ConstantType {
 class ModelFile {
  public:
   // Reads the file, and its external data. Values of Constant nodes become initializers. constant_defaults: inputs with
-  // a default value are constants. Errors name the path, and are those of graph::ReadOnnxFile.
-  static absl::StatusOr<ModelFile> Read(const std::string& path, bool constant_defaults);
+  // a default value are constants. may_read: as graph::ReadOptions. Errors name the path, and are those of
+  // graph::ReadOnnxFile.
+  static absl::StatusOr<ModelFile> Read(const std::string& path, bool constant_defaults,
+                                        const graph::ReadCheck& may_read = {});
 
   // A copy with nodes of its own. It shares the data.
   ModelFile(const ModelFile&) = default;
@@ -53,7 +55,8 @@ class ModelFile {
 
   // The constant of this name among those of the outermost graph; nullopt if there is none.
   std::optional<ConstantType> FindConstant(const std::string& name) const;
-  // Reads the elements of a constant of f32. Unavailable: the temporary file cannot be read.
+  // Reads the elements of a constant of f32. FailedPrecondition: one is NaN or infinite. Unavailable: the temporary
+  // file cannot be read.
   absl::StatusOr<std::vector<float>> ReadFloats(const std::string& name) const;
   // Adds a constant under an unused name, which it returns. data: row-major elements. type: a number of
   // onnx::TensorProto::DataType; 0 = that of dtype.
@@ -61,6 +64,10 @@ class ModelFile {
                           int onnx_type = 0);
   // A name for a value that the outermost graph does not have: the hint, or the hint with a number.
   std::string NewName(std::string_view hint);
+  // A node of ai.onnx with a name of its own, which is not yet in the graph.
+  onnx::NodeProto NewNode(std::string_view op, std::vector<std::string> inputs, const std::string& output);
+
+  uint64_t bytes() const { return bytes_; }  // of the file that was read and its external data
 
   // Writes the model for use by this process, and returns its path. It is valid as long as a ModelFile shares the data.
   absl::StatusOr<std::string> WriteTemporary() const;
@@ -69,12 +76,15 @@ class ModelFile {
   // Writes the model as a file for others, without constants that no node reads. A model of 2 GiB or more has its data
   // in a file beside it, PATH.data. The files appear whole or not at all; errors as package::AtomicFile. Call it last:
   // the constants of this object cannot be read any more.
-  absl::Status Write(const std::string& path);
+  // Returns the bytes that were written.
+  absl::StatusOr<uint64_t> Write(const std::string& path);
 
  private:
   ModelFile() = default;
   // Moves the data of the proto's initializers into the file of the folder.
   absl::Status MoveData(const graph::RawGraph& raw);
+  // Takes external data of tensors inside of nodes into the proto. files: paths, by location.
+  absl::Status TakeInnerData(const std::map<std::string, std::string>& files);
   void IndexNames();
   void RemoveUnused();
 
@@ -82,9 +92,23 @@ class ModelFile {
   onnx::ModelProto proto_;
   std::shared_ptr<TemporaryFolder> folder_;
   std::shared_ptr<const std::vector<graph::RawInput>> inputs_;
-  std::map<std::string, int> constants_;      // by name: the index of the initializer
+  uint64_t bytes_ = 0;
+  std::set<std::string> readable_;            // constants whose data has the size that their type needs
+  std::map<std::string, int> constants_;      // of these, by name: the index of the initializer
   std::set<std::string, std::less<>> names_;  // of values of all graphs
+  std::set<std::string, std::less<>> node_names_;
 };
+
+bool IsOnnx(const onnx::NodeProto& node);                                                       // of the domain ai.onnx
+const onnx::AttributeProto* FindAttribute(const onnx::NodeProto& node, std::string_view name);  // null: there is none
+int64_t IntAttribute(const onnx::NodeProto& node, std::string_view name, int64_t fallback);
+void SetInt(onnx::NodeProto& node, std::string_view name, int64_t value);
+
+// The elements as AddConstant takes them.
+template <typename T>
+std::span<const std::byte> BytesOf(const std::vector<T>& elements) {
+  return {reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(T)};
+}
 
 }  // namespace hone::quantize
 

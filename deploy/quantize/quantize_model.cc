@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "base/status.h"
@@ -24,6 +22,7 @@ namespace hone::quantize {
 namespace {
 
 constexpr int64_t kFirstOpset = 10;            // has QuantizeLinear
+constexpr int64_t kFirstDynamicOpset = 11;     // has DynamicQuantizeLinear
 constexpr int64_t kFirstPerChannelOpset = 13;  // DequantizeLinear has an axis
 
 // The names of all values of f32.
@@ -101,14 +100,18 @@ absl::StatusOr<std::vector<Histogram>> MeasureValues(const ModelFile& model, con
 absl::StatusOr<Choice> AllowedLayers(const Layers& layers, const std::vector<std::string>& keep) {
   Choice allowed(layers.layers.size(), true);
   for (const std::string& name : keep) {
-    const auto found = std::ranges::find(layers.layers, name, &Layer::name);
-    if (found == layers.layers.end()) {
+    bool found = false;
+    for (size_t l = 0; l < allowed.size(); ++l) {
+      if (layers.layers[l].name != name) continue;
+      allowed[l] = false;
+      found = true;
+    }
+    if (!found) {
       std::vector<std::string> names;
       for (const Layer& layer : layers.layers) names.push_back(layer.name);
       return absl::InvalidArgumentError(
           fmt::format("no node '{}' would be quantized; those that would are '{}'", name, fmt::join(names, "', '")));
     }
-    allowed[static_cast<size_t>(found - layers.layers.begin())] = false;
   }
   return allowed;
 }
@@ -132,21 +135,11 @@ std::vector<graph::RawInput> SampledInputs(const ModelFile& model, const graph::
   return inputs;
 }
 
-uint64_t SizeOnDisk(const std::string& path) {
-  std::error_code error;
-  uint64_t bytes = 0;
-  for (const std::string& file : {path, path + ".data"}) {
-    const uintmax_t size = std::filesystem::file_size(file, error);
-    if (!error) bytes += size;
-  }
-  return bytes;
-}
-
 // samples: null for random inputs.
-absl::StatusOr<Accuracy> MeasureAccuracy(const ModelFile& before, const ModelFile& after, const Samples* samples,
+absl::StatusOr<Accuracy> MeasureAccuracy(const std::string& before, const ModelFile& after, const Samples* samples,
                                          const QuantizeOptions& options) {
   options.progress("compiling both models to compare their outputs", 0);
-  HONE_ASSIGN_OR_RETURN(CompiledModel expected, CompiledModel::Compile(before, options.compile));
+  HONE_ASSIGN_OR_RETURN(CompiledModel expected, CompiledModel::CompileFile(before, options.compile));
   HONE_ASSIGN_OR_RETURN(CompiledModel actual, CompiledModel::Compile(after, options.compile));
   return samples != nullptr ? CompareModels(expected, actual, *samples) : CompareOnRandomInputs(expected, actual);
 }
@@ -176,11 +169,19 @@ class Quantization {
 
   absl::Status FindAllLayers() {
     report_.per_channel = model_.opset() >= kFirstPerChannelOpset;
-    HONE_ASSIGN_OR_RETURN(const std::set<std::string> floats, FindFloats(model_, options_.compile.import));
+    HONE_ASSIGN_OR_RETURN(std::set<std::string> floats, FindFloats(model_, options_.compile.import));
+    // Inputs with a default or a bound value are in no sample, so their ranges cannot be measured.
+    std::set<std::string> sampled;
+    for (const graph::RawInput& input : SampledInputs(model_, options_.compile.import)) sampled.insert(input.name);
+    for (const onnx::ValueInfoProto& input : model_.graph().input()) {
+      if (!sampled.contains(input.name())) floats.erase(input.name());
+    }
     absl::StatusOr<Layers> found = FindLayers(model_, floats, report_.per_channel);
     if (!found.ok()) return Annotate(found.status(), path_);
     layers_ = *std::move(found);
-    HONE_ASSIGN_OR_RETURN(allowed_, AllowedLayers(layers_, options_.keep));
+    absl::StatusOr<Choice> allowed = AllowedLayers(layers_, options_.keep);
+    if (!allowed.ok()) return Annotate(allowed.status(), path_);
+    allowed_ = *std::move(allowed);
     return absl::OkStatus();
   }
 
@@ -217,10 +218,9 @@ class Quantization {
   }
 
   absl::StatusOr<QuantizeReport> Write(ModelFile quantized, const std::string& output) {
-    HONE_ASSIGN_OR_RETURN(report_.accuracy, MeasureAccuracy(model_, quantized, evaluation(), options_));
-    HONE_RETURN_IF_ERROR(quantized.Write(output));
-    report_.bytes_before = SizeOnDisk(path_);
-    report_.bytes_after = SizeOnDisk(output);
+    HONE_ASSIGN_OR_RETURN(report_.accuracy, MeasureAccuracy(path_, quantized, evaluation(), options_));
+    report_.bytes_before = model_.bytes();
+    HONE_ASSIGN_OR_RETURN(report_.bytes_after, quantized.Write(output));
     return std::move(report_);
   }
 
@@ -259,12 +259,14 @@ class Quantization {
 
 absl::StatusOr<QuantizeReport> QuantizeModel(const std::string& path, const std::string& output,
                                              const QuantizeOptions& options) {
-  HONE_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Read(path, options.compile.import.defaults_are_constants));
-  if (model.opset() < kFirstOpset) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{}: its opset is {}, and QuantizeLinear exists since opset {}; export it again, or convert it with "
-        "onnx.version_converter.convert_version(model, 13)",
-        path, model.opset(), kFirstOpset));
+  HONE_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Read(path, options.compile.import.defaults_are_constants,
+                                                         options.compile.import.may_read));
+  const bool dynamic = options.precision == Precision::kDynamicInt8;
+  if (const int64_t first = dynamic ? kFirstDynamicOpset : kFirstOpset; model.opset() < first) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: its opset is {}, and {} exists since opset {}; export it again, or convert it with "
+                    "onnx.version_converter.convert_version(model, 13)",
+                    path, model.opset(), dynamic ? "DynamicQuantizeLinear" : "QuantizeLinear", first));
   }
   Quantization quantization(path, std::move(model), options);
   HONE_RETURN_IF_ERROR(quantization.ReadSamples());

@@ -21,8 +21,8 @@
 
 namespace hone::quantize {
 
-// kInt8: values with measured ranges, weights for each channel (write_qdq.h). The others quantize no value before a run
-// (write_weights.h).
+// kInt8: values with measured ranges, weights for each channel (write_qdq.h). The others need no samples: kDynamicInt8
+// measures values in each run, and with kWeightsInt8 and kWeightsInt4 they stay in f32 (write_weights.h).
 enum class Precision : uint8_t { kInt8, kDynamicInt8, kWeightsInt8, kWeightsInt4 };
 
 struct QuantizeOptions {
@@ -35,7 +35,8 @@ struct QuantizeOptions {
   std::vector<std::string> keep;  // names of nodes that stay in f32
   std::optional<double> sqnr;     // in dB: layers stay in f32 until every output reaches it; only for kInt8
   CompileOptions compile;         // import.shapes of the samples are added, for inputs that have none there
-  std::function<void(std::string_view what, double share)> progress;  // what is done, and how much of it, 0 to 1
+  // Is told what is done, and how much of it, 0 to 1.
+  std::function<void(std::string_view what, double share)> progress = [](std::string_view, double) {};
 };
 
 struct LayerReport {

@@ -79,7 +79,9 @@ bool Varies(const run::Array& array) {
   return false;
 }
 
-absl::StatusOr<std::vector<std::string>> FilesAt(const std::string& path) {
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> SampleFiles(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
   std::vector<std::string> files;
@@ -94,6 +96,8 @@ absl::StatusOr<std::vector<std::string>> FilesAt(const std::string& path) {
   std::ranges::sort(files);
   return files;
 }
+
+namespace {
 
 // The number of samples that the arrays of a file have: how many times the first dimension of the model's. Open first
 // dimensions count if all inputs have one. Nullopt: the inputs disagree.
@@ -148,14 +152,13 @@ absl::StatusOr<Samples> Samples::Open(const std::string& path, const std::vector
     }
     samples.inputs_.push_back(input);
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesAt(path));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, SampleFiles(path));
   for (const std::string& file : files) {
     HONE_ASSIGN_OR_RETURN(File checked, samples.Check(file));
     samples.count_ += checked.samples;
     samples.files_.push_back(std::move(checked));
   }
-  const bool varies = std::ranges::any_of(samples.varies_, [](const auto& input) { return input.second != 0; });
-  if (!varies && !inputs.empty()) {
+  if (!samples.varies_ && !inputs.empty()) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: every array has one value in all its elements; ranges can only be measured with real data", path));
   }
@@ -181,7 +184,9 @@ absl::StatusOr<Samples::File> Samples::Check(const std::string& path) {
       return CheckHeader(input, header);
     }));
     HONE_RETURN_IF_ERROR(Annotate(CheckElements(array), fmt::format("{}: array '{}'", path, input.name)));
-    varies_[input.name] |= static_cast<uint8_t>(Varies(array));
+    std::vector<uint8_t> first(
+        array.data.begin(), array.data.begin() + std::min<std::ptrdiff_t>(SizeOf(array.dtype), std::ssize(array.data)));
+    varies_ |= Varies(array) || first_elements_.emplace(input.name, first).first->second != first;
     shapes.emplace(input.name, array.shape);
   }
   const std::optional<int64_t> count = CountSamples(inputs_, shapes);

@@ -26,7 +26,7 @@ class Samples {
  public:
   // inputs: those that the samples give. Errors name the file, the array, and what to do. NotFound: there is no file,
   // or the folder has none that ends with .npz. FailedPrecondition: an input has no array, an array is for no input or
-  // has another type or shape, a float is NaN or infinite, or no array varies. kDataLoss: a file is damaged.
+  // has another type or shape, an f32 or f64 is NaN or infinite, or no array varies. kDataLoss: a file is damaged.
   static absl::StatusOr<Samples> Open(const std::string& path, const std::vector<graph::RawInput>& inputs);
 
   size_t size() const { return count_; }
@@ -52,8 +52,12 @@ class Samples {
   std::vector<File> files_;
   size_t count_ = 0;
   std::map<std::string, std::vector<graph::DimRange>> open_shapes_;
-  std::map<std::string, uint8_t> varies_;  // by input: whether two elements differ
+  bool varies_ = false;                                         // whether two elements of an input differ
+  std::map<std::string, std::vector<uint8_t>> first_elements_;  // by input: of the first file
 };
+
+// The .npz files that `path` names: the file itself, or those in the folder, sorted. NotFound: the folder has none.
+absl::StatusOr<std::vector<std::string>> SampleFiles(const std::string& path);
 
 // The ranges over all samples together.
 std::map<std::string, std::vector<graph::DimRange>> OpenShapesOf(const std::vector<const Samples*>& all);

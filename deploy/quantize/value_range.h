@@ -20,7 +20,6 @@ class Histogram {
   Histogram() : counts_(kBins) {}
   // All values must be finite.
   void Add(std::span<const float> values);
-  void Add(const Histogram& other);
 
   bool empty() const { return total_ == 0; }
   int64_t total() const { return total_; }

@@ -19,11 +19,7 @@ namespace {
 using onnx::NodeProto;
 
 constexpr float kWeightSteps = 127;  // symmetric: -127 to 127
-
-template <typename T>
-std::span<const std::byte> BytesOf(const std::vector<T>& elements) {
-  return {reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(T)};
-}
+constexpr float kBiasSteps = 2e9F;   // below 2^31
 
 // Integers with a scale for each channel, or with one.
 struct QuantizedConstant {
@@ -38,26 +34,34 @@ class QdqWriter {
 
   absl::Status Write(const Choice& choice) {
     for (size_t v = 0; v < layers_.values.size(); ++v) {
-      if (IsQuantized(layers_.values[v], choice)) InsertPair(v, /*switch_name=*/"");
+      if (!IsQuantized(layers_.values[v], choice)) continue;
+      const std::string dequantized = InsertPair(v);
+      for (const int layer : layers_.values[v].layers) {
+        if (choice[static_cast<size_t>(layer)]) ReadInstead(layer, layers_.values[v].name, dequantized);
+      }
     }
     for (size_t l = 0; l < layers_.layers.size(); ++l) {
-      if (!choice[l]) continue;
-      HONE_RETURN_IF_ERROR(QuantizeConstants(layers_.layers[l], /*switch_name=*/""));
+      if (choice[l]) HONE_RETURN_IF_ERROR(QuantizeConstants(layers_.layers[l], /*switch_name=*/""));
     }
     PlaceNodes();
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Switches> WriteSwitches() {
-    Switches switches;
+  absl::StatusOr<std::vector<std::string>> WriteSwitches() {
+    std::vector<std::string> switches;
+    for (const Layer& layer : layers_.layers) switches.push_back(AddSwitch(layer.name));
     for (size_t v = 0; v < layers_.values.size(); ++v) {
-      InsertPair(v, switches.values.emplace_back(AddSwitch(layers_.values[v].name)));
+      const std::string& value = layers_.values[v].name;
+      const std::string dequantized = InsertPair(v);
+      for (const int layer : layers_.values[v].layers) {
+        const std::string chosen = model_.NewName(value + "_chosen");
+        const std::string& name = switches[static_cast<size_t>(layer)];
+        made_.back().nodes.push_back(model_.NewNode("Where", {name, dequantized, value}, chosen));
+        ReadInstead(layer, value, chosen);
+      }
     }
-    for (const Layer& layer : layers_.layers) {
-      std::string& name = switches.weights.emplace_back();
-      if (layer.weights.name.empty()) continue;
-      name = AddSwitch(layer.weights.name);
-      HONE_RETURN_IF_ERROR(QuantizeConstants(layer, name));
+    for (size_t l = 0; l < layers_.layers.size(); ++l) {
+      HONE_RETURN_IF_ERROR(QuantizeConstants(layers_.layers[l], switches[l]));
     }
     PlaceNodes();
     return switches;
@@ -73,24 +77,8 @@ class QdqWriter {
     onnx::ValueInfoProto& input = *model_.graph().add_input();
     input.set_name(model_.NewName(hint + "_quantizes"));
     input.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::BOOL);
-    input.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(1);
+    input.mutable_type()->mutable_tensor_type()->mutable_shape();  // no dimensions
     return input.name();
-  }
-
-  NodeProto NewNode(std::string_view op, std::vector<std::string> inputs, const std::string& output) const {
-    NodeProto node;
-    node.set_op_type(std::string(op));
-    node.set_name(output + "_node");
-    for (std::string& input : inputs) node.add_input(std::move(input));
-    node.add_output(output);
-    return node;
-  }
-
-  void SetAxis(NodeProto& node, int64_t axis) const {
-    onnx::AttributeProto& attribute = *node.add_attribute();
-    attribute.set_name("axis");
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(axis);
   }
 
   template <typename T>
@@ -98,8 +86,8 @@ class QdqWriter {
     return model_.AddConstant(hint, {dtype, {}}, BytesOf(std::vector<T>{value}));
   }
 
-  // Replaces every use of the value by its quantized form.
-  void InsertPair(size_t v, const std::string& switch_name) {
+  // Quantizes the value, and returns the name of the result in f32.
+  std::string InsertPair(size_t v) {
     const LayerValue& value = layers_.values[v];
     const ByteScale scale = ScaleOf(ranges_[static_cast<size_t>(value.range)]);
     auto& [scale_name, zero_name] = scales_[value.range];
@@ -108,18 +96,16 @@ class QdqWriter {
       zero_name = AddScalar(value.name + "_zero_point", DType::kUInt8, scale.zero_point);
     }
     const std::string q = model_.NewName(value.name + "_quantized"), d = model_.NewName(value.name + "_dequantized");
-    Made made{value.name,
-              {NewNode("QuantizeLinear", {value.name, scale_name, zero_name}, q),
-               NewNode("DequantizeLinear", {q, scale_name, zero_name}, d)}};
-    std::string used = d;
-    if (!switch_name.empty()) {
-      used = model_.NewName(value.name + "_chosen");
-      made.nodes.push_back(NewNode("Where", {switch_name, d, value.name}, used));
-    }
-    for (NodeProto& node : *model_.graph().mutable_node()) {
-      std::ranges::replace(*node.mutable_input(), value.name, used);
-    }
-    made_.push_back(std::move(made));
+    made_.push_back({value.name,
+                     {model_.NewNode("QuantizeLinear", {value.name, scale_name, zero_name}, q),
+                      model_.NewNode("DequantizeLinear", {q, scale_name, zero_name}, d)}});
+    return d;
+  }
+
+  // Has the layer's node read another value.
+  void ReadInstead(int layer, const std::string& value, const std::string& other) {
+    NodeProto& node = *model_.graph().mutable_node(layers_.layers[static_cast<size_t>(layer)].node);
+    std::ranges::replace(*node.mutable_input(), value, other);
   }
 
   absl::Status QuantizeConstants(const Layer& layer, const std::string& switch_name) {
@@ -137,7 +123,7 @@ class QdqWriter {
     // With an exact bias a layer would not be a product of integers for all runtimes.
     std::vector<int32_t> integers(bias.size());
     QuantizedConstant quantized{.integers = {}, .scale = {}, .zero_point = {}, .scales = weights.scales};
-    for (float& scale : quantized.scales) scale *= x_scale;
+    for (float& scale : quantized.scales) scale = std::max(scale * x_scale, std::numeric_limits<float>::min());
     for (size_t c = 0; c < bias.size(); ++c) {
       const double steps = static_cast<double>(bias[c]) / quantized.scales[quantized.scales.size() == 1 ? 0 : c];
       integers[c] = static_cast<int32_t>(std::clamp(std::nearbyint(steps), -2147483647.0, 2147483647.0));
@@ -158,18 +144,19 @@ class QdqWriter {
     const std::string d = model_.NewName(constant + "_dequantized");
     std::vector<std::string> inputs = {quantized.integers, quantized.scale};
     if (!quantized.zero_point.empty()) inputs.push_back(quantized.zero_point);
-    Made made{"", {NewNode("DequantizeLinear", std::move(inputs), d)}};
-    if (axis >= 0) SetAxis(made.nodes.back(), axis);
+    Made made{"", {model_.NewNode("DequantizeLinear", std::move(inputs), d)}};
+    if (axis >= 0) SetInt(made.nodes.back(), "axis", axis);
     std::string used = d;
     if (!switch_name.empty()) {
       used = model_.NewName(constant + "_chosen");
-      made.nodes.push_back(NewNode("Where", {switch_name, d, constant}, used));
+      made.nodes.push_back(model_.NewNode("Where", {switch_name, d, constant}, used));
     }
     made_.push_back(std::move(made));
     return used;
   }
 
-  // bias: of the layer, or empty. A channel's scale is large enough for its bias to be an i32.
+  // bias: of the layer, or empty. A channel's scale is large enough for its bias to be an i32. Layers with equal
+  // weights and scales share the constants.
   absl::StatusOr<QuantizedConstant> QuantizeWeights(const Layer& layer, const std::vector<float>& bias, float x_scale) {
     const std::string& name = layer.weights.name;
     HONE_ASSIGN_OR_RETURN(const std::vector<float> floats, model_.ReadFloats(name));
@@ -191,11 +178,12 @@ class QdqWriter {
     for (size_t c = 0; c < channels; ++c) {
       float scale = largest[c] > 0 ? largest[c] / kWeightSteps : 1 / kWeightSteps;
       scale = std::max(scale, std::numeric_limits<float>::min() * 1e6F);
-      for (size_t b = 0; b < bias.size(); ++b) {
-        if (channels == 1 || b == c) scale = std::max(scale, std::abs(bias[b]) / x_scale / 2e9F);
-      }
+      const size_t first = channels == 1 ? 0 : c, last = channels == 1 ? bias.size() : std::min(c + 1, bias.size());
+      for (size_t b = first; b < last; ++b) scale = std::max(scale, std::abs(bias[b]) / x_scale / kBiasSteps);
       result.scales.push_back(scale);
     }
+    QuantizedConstant& shared = shared_[{name, axis}];
+    if (shared.scales == result.scales) return shared;
     std::vector<int8_t> integers(floats.size());
     for (size_t i = 0; i < floats.size(); ++i) {
       const float steps = floats[i] / result.scales[i / inner % channels];
@@ -207,7 +195,7 @@ class QdqWriter {
     result.scale = model_.AddConstant(name + "_scale", {DType::kFloat32, scale_dims}, BytesOf(result.scales));
     result.zero_point =
         model_.AddConstant(name + "_zero_point", {DType::kInt8, scale_dims}, BytesOf(std::vector<int8_t>(channels)));
-    return result;
+    return shared = std::move(result);
   }
 
   // Puts the new nodes where their inputs are known: those of constants and of inputs at the beginning, others after
@@ -241,7 +229,8 @@ class QdqWriter {
   ModelFile& model_;
   const Layers& layers_;
   const std::vector<ValueRange>& ranges_;
-  std::map<int, std::pair<std::string, std::string>> scales_;  // by range: names of scale and zero point
+  std::map<int, std::pair<std::string, std::string>> scales_;            // by range: names of scale and zero point
+  std::map<std::pair<std::string, int64_t>, QuantizedConstant> shared_;  // weights, by name and axis
   std::vector<Made> made_;
 };
 
@@ -252,7 +241,8 @@ absl::Status WriteQdq(ModelFile& model, const Layers& layers, const Choice& choi
   return QdqWriter(model, layers, ranges).Write(choice);
 }
 
-absl::StatusOr<Switches> WriteSwitches(ModelFile& model, const Layers& layers, const std::vector<ValueRange>& ranges) {
+absl::StatusOr<std::vector<std::string>> WriteSwitches(ModelFile& model, const Layers& layers,
+                                                       const std::vector<ValueRange>& ranges) {
   return QdqWriter(model, layers, ranges).WriteSwitches();
 }
 

@@ -22,14 +22,10 @@ namespace hone::quantize {
 absl::Status WriteQdq(ModelFile& model, const Layers& layers, const Choice& choice,
                       const std::vector<ValueRange>& ranges);
 
-// A model in f32 whose layers are quantized in a run or not: instead of QuantizeLinear and DequantizeLinear alone, each
-// value and each constant has a choice between them and what it was. The names are those of new inputs, bool [1]: true
-// chooses the quantized one.
-struct Switches {
-  std::vector<std::string> values;   // by index in Layers::values
-  std::vector<std::string> weights;  // by index in Layers::layers; "" for a layer without constant weights
-};
-absl::StatusOr<Switches> WriteSwitches(ModelFile& model, const Layers& layers, const std::vector<ValueRange>& ranges);
+// Makes a model in which a run chooses the layers that are quantized. Returns the names of new inputs, a bool without
+// dimensions for each layer: true chooses the quantized form of what the layer reads.
+absl::StatusOr<std::vector<std::string>> WriteSwitches(ModelFile& model, const Layers& layers,
+                                                       const std::vector<ValueRange>& ranges);
 
 }  // namespace hone::quantize
 

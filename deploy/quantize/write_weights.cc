@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -22,25 +22,6 @@ using onnx::NodeProto;
 constexpr int64_t kBlock = 32;  // elements that share a scale
 constexpr float kByteSteps = 127;
 
-template <typename T>
-std::span<const std::byte> Bytes(const std::vector<T>& elements) {
-  return {reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(T)};
-}
-
-const onnx::AttributeProto* Attribute(const NodeProto& node, std::string_view name) {
-  for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.name() == name) return &attribute;
-  }
-  return nullptr;
-}
-
-void SetInt(NodeProto& node, std::string_view name, int64_t value) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(std::string(name));
-  attribute.set_type(onnx::AttributeProto::INT);
-  attribute.set_i(value);
-}
-
 // The weights of a MatMul or Gemm: a row for each channel of the output.
 struct Rows {
   int64_t channels = 0, length = 0;
@@ -54,8 +35,7 @@ absl::StatusOr<Rows> ReadRows(const ModelFile& model, const Layer& layer) {
   const std::vector<int64_t> dims = model.FindConstant(layer.weights.name)->dims;
   HONE_ASSIGN_OR_RETURN(std::vector<float> floats, model.ReadFloats(layer.weights.name));
   const NodeProto& node = model.graph().node(layer.node);
-  const onnx::AttributeProto* transposed = Attribute(node, "transB");
-  if (transposed != nullptr && transposed->i() != 0) return Rows{dims[0], dims[1], std::move(floats)};
+  if (IntAttribute(node, "transB", 0) != 0) return Rows{dims[0], dims[1], std::move(floats)};
   Rows rows{dims[1], dims[0], std::vector<float>(floats.size())};
   for (int64_t k = 0; k < rows.length; ++k) {
     for (int64_t n = 0; n < rows.channels; ++n) {
@@ -76,6 +56,7 @@ float QuantizeBlock(std::span<const float> block, int bits, std::vector<uint8_t>
   constexpr std::array kShrunk = {1.0F, 0.95F, 0.9F, 0.85F, 0.8F};
   for (const float part : largest == 0 ? std::span<const float>() : std::span<const float>(kShrunk)) {
     const float scale = -largest * part / middle;
+    if (scale == 0) continue;  // too small a number to divide by
     double error = 0;
     for (const float x : block) {
       const double difference = static_cast<double>(round(x, scale) - middle) * scale - x;
@@ -115,7 +96,56 @@ class WeightWriter {
 
   absl::Status Blocks(const Layer& layer, int bits) {
     const NodeProto& node = model_.graph().node(layer.node);
-    HONE_ASSIGN_OR_RETURN(const Rows rows, ReadRows(model_, layer));
+    HONE_ASSIGN_OR_RETURN(const Constants weights,
+                          Share(layer, [&](const Rows& rows) { return PackBlocks(layer.weights.name, rows, bits); }));
+    NodeProto product =
+        model_.NewNode("MatMulNBits", {node.input(0), weights.integers, weights.scales}, ResultOf(node, layer));
+    product.set_domain("com.microsoft");
+    SetInt(product, "K", weights.length);
+    SetInt(product, "N", weights.channels);
+    SetInt(product, "bits", bits);
+    SetInt(product, "block_size", kBlock);
+    made_.push_back(std::move(product));
+    AddBias(node, layer);
+    return absl::OkStatus();
+  }
+
+  absl::Status Dynamic(const Layer& layer) {
+    const NodeProto& node = model_.graph().node(layer.node);
+    HONE_ASSIGN_OR_RETURN(const Constants weights,
+                          Share(layer, [&](const Rows& rows) { return QuantizeRows(layer.weights.name, rows); }));
+    const Quantized x = QuantizeValue(node.input(0));
+    const std::string out = node.output(0), sums = model_.NewName(out + "_sums"),
+                      floats = model_.NewName(out + "_floats"), scale = model_.NewName(out + "_scale");
+    made_.push_back(model_.NewNode("MatMulInteger", {x.integers, weights.integers, x.zero_point}, sums));
+    made_.push_back(model_.NewNode("Cast", {sums}, floats));
+    SetInt(made_.back(), "to", onnx::TensorProto::FLOAT);
+    made_.push_back(model_.NewNode("Mul", {x.scale, weights.scales}, scale));
+    made_.push_back(model_.NewNode("Mul", {floats, scale}, ResultOf(node, layer)));
+    AddBias(node, layer);
+    return absl::OkStatus();
+  }
+
+ private:
+  // Names of constants, and the sizes of the weights that they stand for.
+  struct Constants {
+    std::string integers, scales;
+    int64_t channels = 0, length = 0;
+  };
+
+  // The constants of the layer's weights. Layers that share weights share them.
+  template <typename Make>
+  absl::StatusOr<Constants> Share(const Layer& layer, const Make& make) {
+    const int64_t transposed = IntAttribute(model_.graph().node(layer.node), "transB", 0);
+    const auto [found, added] = constants_.try_emplace({layer.weights.name, transposed != 0});
+    if (added) {
+      HONE_ASSIGN_OR_RETURN(const Rows rows, ReadRows(model_, layer));
+      found->second = make(rows);
+    }
+    return found->second;
+  }
+
+  Constants PackBlocks(const std::string& name, const Rows& rows, int bits) {
     const int64_t blocks = (rows.length + kBlock - 1) / kBlock, per_byte = 8 / bits;
     std::vector<uint8_t> packed;
     std::vector<float> scales;
@@ -133,57 +163,31 @@ class WeightWriter {
         }
       }
     }
-    const std::string& name = layer.weights.name;
-    const std::string b = model_.AddConstant(
-        name + "_packed", {DType::kUInt8, {rows.channels, blocks, kBlock / per_byte}}, Bytes(packed));
-    const std::string s =
-        model_.AddConstant(name + "_scales", {DType::kFloat32, {rows.channels * blocks}}, Bytes(scales));
-    NodeProto product = NewNode("MatMulNBits", {node.input(0), b, s}, ResultOf(node, layer));
-    product.set_domain("com.microsoft");
-    product.set_name(node.name());
-    SetInt(product, "K", rows.length);
-    SetInt(product, "N", rows.channels);
-    SetInt(product, "bits", bits);
-    SetInt(product, "block_size", kBlock);
-    made_.push_back(std::move(product));
-    AddBias(node, layer);
-    return absl::OkStatus();
+    return {model_.AddConstant(name + "_packed", {DType::kUInt8, {rows.channels, blocks, kBlock / per_byte}},
+                               BytesOf(packed)),
+            model_.AddConstant(name + "_scales", {DType::kFloat32, {rows.channels * blocks}}, BytesOf(scales)),
+            rows.channels, rows.length};
   }
 
-  absl::Status Dynamic(const Layer& layer) {
-    const NodeProto& node = model_.graph().node(layer.node);
-    HONE_ASSIGN_OR_RETURN(const Rows rows, ReadRows(model_, layer));
+  // As MatMulInteger takes it: a column for each channel.
+  Constants QuantizeRows(const std::string& name, const Rows& rows) {
     std::vector<int8_t> integers(rows.elements.size());
     std::vector<float> scales;
     for (int64_t n = 0; n < rows.channels; ++n) {
       float largest = 0;
       for (const float x : rows.Row(n)) largest = std::max(largest, std::abs(x));
-      scales.push_back(largest > 0 ? largest / kByteSteps : 1);
+      scales.push_back(largest > 0 ? std::max(largest / kByteSteps, std::numeric_limits<float>::min()) : 1);
       for (int64_t k = 0; k < rows.length; ++k) {
         const float steps = std::nearbyint(rows.Row(n)[static_cast<size_t>(k)] / scales.back());
         integers[static_cast<size_t>(k * rows.channels + n)] =
             static_cast<int8_t>(std::clamp(steps, -kByteSteps, kByteSteps));
       }
     }
-    const std::string& name = layer.weights.name;
-    const std::string w =
-        model_.AddConstant(name + "_quantized", {DType::kInt8, {rows.length, rows.channels}}, Bytes(integers));
-    const std::string ws = model_.AddConstant(name + "_scale", {DType::kFloat32, {rows.channels}}, Bytes(scales));
-    const Quantized x = QuantizeValue(node.input(0));
-    const std::string out = node.output(0), sums = model_.NewName(out + "_sums"),
-                      floats = model_.NewName(out + "_floats"), scale = model_.NewName(out + "_scale");
-    NodeProto product = NewNode("MatMulInteger", {x.integers, w, x.zero_point}, sums);
-    product.set_name(node.name());
-    made_.push_back(std::move(product));
-    made_.push_back(NewNode("Cast", {sums}, floats));
-    SetInt(made_.back(), "to", onnx::TensorProto::FLOAT);
-    made_.push_back(NewNode("Mul", {x.scale, ws}, scale));
-    made_.push_back(NewNode("Mul", {floats, scale}, ResultOf(node, layer)));
-    AddBias(node, layer);
-    return absl::OkStatus();
+    return {model_.AddConstant(name + "_quantized", {DType::kInt8, {rows.length, rows.channels}}, BytesOf(integers)),
+            model_.AddConstant(name + "_scale", {DType::kFloat32, {rows.channels}}, BytesOf(scales)), rows.channels,
+            rows.length};
   }
 
- private:
   struct Quantized {
     std::string integers, scale, zero_point;
   };
@@ -194,20 +198,11 @@ class WeightWriter {
     if (!quantized.integers.empty()) return quantized;
     quantized = {model_.NewName(value + "_quantized"), model_.NewName(value + "_scale"),
                  model_.NewName(value + "_zero_point")};
-    NodeProto node = NewNode("DynamicQuantizeLinear", {value}, quantized.integers);
+    NodeProto node = model_.NewNode("DynamicQuantizeLinear", {value}, quantized.integers);
     node.add_output(quantized.scale);
     node.add_output(quantized.zero_point);
     made_.push_back(std::move(node));
     return quantized;
-  }
-
-  static NodeProto NewNode(std::string_view op, std::vector<std::string> inputs, const std::string& output) {
-    NodeProto node;
-    node.set_op_type(std::string(op));
-    node.set_name(output + "_node");
-    for (std::string& input : inputs) node.add_input(std::move(input));
-    node.add_output(output);
-    return node;
   }
 
   // The name of the product without its bias.
@@ -217,13 +212,14 @@ class WeightWriter {
   }
 
   void AddBias(const NodeProto& node, const Layer& layer) {
-    if (!layer.bias.empty()) made_.push_back(NewNode("Add", {without_bias_, layer.bias}, node.output(0)));
+    if (!layer.bias.empty()) made_.push_back(model_.NewNode("Add", {without_bias_, layer.bias}, node.output(0)));
   }
 
   ModelFile& model_;
   const Layers& layers_;
   std::vector<NodeProto> made_;  // in the place of the current node
   std::map<std::string, Quantized> quantized_;
+  std::map<std::pair<std::string, bool>, Constants> constants_;  // by name of the weights, and whether transposed
   std::string without_bias_;
 };
 

@@ -20,7 +20,7 @@ from ._program import PathLike, absolute, call, call_json
 from ._progress import ProgressOption
 from ._results import (Bench, Check, ComparedRun, DeviceRun, Difference, Gate, KernelTime, Problem, Profile, ValueDifference,
                        device_runs, made)
-from ._scratch import folder_for
+from ._scratch import folder_for, save_arrays
 from ._table import Table, fields_html
 
 Names = str | Sequence[str]
@@ -186,7 +186,7 @@ def run(package: PathLike, inputs: Mapping[str, Any], *, device: str | None = No
             return session(inputs)
     with tempfile.TemporaryDirectory(prefix="hone-") as folder:
         given, written = f"{folder}/inputs.npz", f"{folder}/outputs.npz"
-        np.savez(given, **{name: np.asarray(value) for name, value in inputs.items()})
+        save_arrays(given, inputs)
         words = ["run", absolute(package), "--input", given, "--output", written]
         call([*words, *place((), device or (), tracker, threads or None)], program=program)
         with np.load(written) as outputs:
@@ -205,7 +205,7 @@ def _timed(command: str, package: PathLike, inputs: Mapping[str, Any] | None, sh
         if seconds is not None:
             words += ["--seconds", str(seconds)]
         if inputs is not None:
-            np.savez(f"{folder}/inputs.npz", **{name: np.asarray(value) for name, value in inputs.items()})
+            save_arrays(f"{folder}/inputs.npz", inputs)
             words += ["--input", f"{folder}/inputs.npz"]
         return call_json(words, program=program, progress=progress, may_fail=may_fail)
 

@@ -12,12 +12,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ._models import ModelLike, as_model
 from ._program import PathLike, absolute, call_json
 from ._progress import ProgressOption
 from ._results import OutputAccuracy, Quantized, QuantizedLayer, made
+from ._scratch import save_arrays
 from ._table import Table
 
 Samples = PathLike | Mapping[str, Any]
@@ -30,7 +29,7 @@ def _saved(samples: Samples | None) -> Iterator[str | None]:
         yield None if samples is None else absolute(samples)
         return
     with tempfile.TemporaryDirectory(prefix="hone-") as folder:
-        np.savez(f"{folder}/samples.npz", **{name: np.asarray(value) for name, value in samples.items()})
+        save_arrays(f"{folder}/samples.npz", samples)
         yield f"{folder}/samples.npz"
 
 

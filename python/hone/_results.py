@@ -526,9 +526,9 @@ class Check:
 class OutputAccuracy:
     """How far an output of a quantized model is from that of the model in f32.
 
-    name: of the output. sqnr: the ratio of signal to noise, in dB; None if there is no difference, or if they were not compared.
-    cosine: of the angle between both. largest_difference, largest_element: of all elements. same_shapes: False if the shape
-    depends on values and differed; the numbers then say nothing.
+    name: of the output. sqnr: the ratio of signal to noise, in dB; None if both are equal, if their shapes differ, or if one has
+    a NaN or an infinity. equal: there is no difference. cosine: of the angle between both. largest_difference, largest_element:
+    of all elements. same_shapes: False if the shape depends on values and differed; the other numbers are then meaningless.
     """
 
     name: str
@@ -537,6 +537,7 @@ class OutputAccuracy:
     largest_difference: float
     largest_element: float
     same_shapes: bool
+    equal: bool
     json: dict[str, Any] = dataclasses.field(repr=False, compare=False)
 
 

@@ -210,6 +210,16 @@ class QuantizeTest(unittest.TestCase):
         kept = hone.quantize(MODEL, FOLDER / "kept.onnx", calibrate={"x": rows}, keep=[result.layers[0].name], progress=False)
         self.assertTrue(kept.layers[0].kept_by_user)
 
+    def test_an_input_can_have_any_name(self):
+        b = onnx_file.GraphBuilder("named")
+        b.input("file", np.float32, [2, 4])
+        b.constant("w", np.ones((4, 3), np.float32))
+        b.node("MatMul", ["file", "w"], "y")
+        b.output("y", np.float32, [2, 3])
+        path = FOLDER / "named.onnx"
+        path.write_bytes(bytes(onnx_file.serialise(onnx_file.model_of(b.graph))))
+        self.assertTrue(hone.quantize(path, FOLDER / "named8.onnx", calibrate={"file": X}, progress=False).accuracy)
+
     def test_weights_need_no_samples(self):
         self.assertEqual(hone.quantize(MODEL, FOLDER / "w4.onnx", to="weights-int4", progress=False).layers[0].precision,
                          "weights-int4")

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -229,6 +230,125 @@ TEST_F(QuantizeModelTest, ConvolutionsHaveNoWeightsAlone) {
   WriteModel(b);
   EXPECT_THAT(Quantize({.precision = Precision::kWeightsInt8}).status().message(),
               HasSubstr("no MatMul or Gemm has constant weights"));
+}
+
+// No sample has an input with a default, so nothing is known of its range.
+TEST_F(QuantizeModelTest, LayersThatReadDefaultsStayInF32) {
+  ModelBuilder b("m", 17);
+  const std::string x = b.Input("x", {4, 8}), w = b.Weight({8, 8}, 8);
+  onnx::GraphProto& graph = *b.mutable_model().mutable_graph();
+  b.mutable_model().set_ir_version(8);
+  onnx::ValueInfoProto& input = *graph.add_input();
+  input.set_name(w);
+  input.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  for (int d = 0; d < 2; ++d) input.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(8);
+  b.Output(b.Node("MatMul", {b.Node("MatMul", {x, w}), b.Weight({8, 8}, 8)}));
+  WriteModel(b);
+  WriteSamples("c.npz", {{"x", RandomFloats({4, 8}, 1)}});
+  const QuantizeReport report = Quantize().value();
+  EXPECT_EQ(report.layers.size(), 1U);
+  EXPECT_GT(report.accuracy[0].Sqnr(), 30);
+}
+
+// A domain of its own may give Identity another meaning; the result is compared with the file as it was.
+TEST_F(QuantizeModelTest, AnIdentityOfAnotherDomainStays) {
+  ModelBuilder b("m", 17);
+  const std::string doubled = b.Node("Identity", {b.Input("x", {4, 8})});
+  b.last_node().set_domain("my");
+  b.Output(b.Node("MatMul", {doubled, b.Weight({8, 8}, 8)}));
+  onnx::FunctionProto& function = *b.mutable_model().add_functions();
+  function.set_name("Identity");
+  function.set_domain("my");
+  function.add_input("a");
+  function.add_output("b");
+  onnx::NodeProto& sum = *function.add_node();
+  sum.set_op_type("Add");
+  sum.add_input("a");
+  sum.add_input("a");
+  sum.add_output("b");
+  for (auto* opset : {function.add_opset_import(), b.mutable_model().add_opset_import()}) {
+    opset->set_domain(opset == function.mutable_opset_import(0) ? "" : "my");
+    opset->set_version(17);
+  }
+  WriteModel(b);
+  WriteSamples("c.npz", {{"x", RandomFloats({4, 8}, 1)}});
+  EXPECT_GT(Quantize().value().accuracy[0].Sqnr(), 30);
+  EXPECT_THAT(Operators(), Contains("Identity"));
+}
+
+TEST_F(QuantizeModelTest, SharedWeightsAreWrittenOnce) {
+  ModelBuilder b("m", 17);
+  std::string x = b.Input("x", {4, 64});
+  const std::string w = b.Weight({64, 64}, 64, 1.0);
+  for (int i = 0; i < 6; ++i) x = b.Node("MatMul", {x, w});
+  b.Output(x);
+  WriteModel(b);
+  WriteSamples("c.npz", {{"x", RandomFloats({4, 64}, 1)}});
+  for (const Precision precision : {Precision::kInt8, Precision::kDynamicInt8, Precision::kWeightsInt8}) {
+    EXPECT_LT(Quantize({.precision = precision}).value().bytes_after, 12'000U) << static_cast<int>(precision);
+  }
+}
+
+TEST_F(QuantizeModelTest, NamesOfNodesStayUnique) {
+  ModelBuilder b("m", 17);
+  b.Output(b.Node("Gemm", {b.Input("x", {4, 40}), b.Weight({40, 24}, 40), b.Uniform({24}, -1, 1)}));
+  b.last_node().set_name(b.last_node().output(0) + "_node");
+  WriteModel(b);
+  WriteSamples("c.npz", {{"x", RandomFloats({4, 40}, 1)}});
+  for (const Precision precision : {Precision::kInt8, Precision::kDynamicInt8, Precision::kWeightsInt4}) {
+    ASSERT_TRUE(Quantize({.precision = precision}).ok());
+    const onnx::ModelProto model = Result();
+    std::set<std::string> names;
+    for (const onnx::NodeProto& node : model.graph().node()) names.insert(node.name());
+    EXPECT_EQ(names.size(), static_cast<size_t>(model.graph().node_size())) << static_cast<int>(precision);
+  }
+}
+
+// A kept layer reads what it read before, also where another layer reads the quantized value.
+TEST_F(QuantizeModelTest, AKeptLayerIsExact) {
+  ModelBuilder b("m", 17);
+  const std::string x = b.Input("x", {4, 8});
+  const std::string y = b.Node("MatMul", {x, b.Weight({8, 8}, 8)});
+  b.last_node().set_name("kept");
+  b.Output(y);
+  b.Output(b.Node("MatMul", {x, b.Weight({8, 8}, 8)}));
+  WriteModel(b);
+  WriteSamples("c.npz", {{"x", RandomFloats({4, 8}, 1)}});
+  const QuantizeReport report = Quantize({.keep = {"kept"}}).value();
+  EXPECT_GT(report.accuracy[0].Sqnr(), 100);
+  EXPECT_LT(report.accuracy[1].Sqnr(), 60);
+}
+
+// Values without dimensions keep them so: the switches of --sqnr must not add one.
+TEST_F(QuantizeModelTest, ScalarsCanBeChosen) {
+  ModelBuilder b("m", 17);
+  const std::string x = b.Input("x", {8});
+  const std::string dot = b.Node("MatMul", {x, b.Weight({8}, 8)});
+  b.Output(b.Node("MatMul", {b.Node("Reshape", {dot, b.Int64s({1, 1})}), b.Weight({1, 4}, 1)}));
+  WriteModel(b);
+  WriteSamples("c.npz", {{"x", RandomFloats({8}, 1)}});
+  EXPECT_TRUE(Quantize({.sqnr = 20.0}).ok()) << Quantize({.sqnr = 20.0}).status();
+}
+
+TEST_F(QuantizeModelTest, NumbersThatAreNotFiniteInWeightsAreRefused) {
+  ModelBuilder b("m", 17);
+  const std::string x = b.Input("x", {4, 8}), w = b.Weight({8, 8}, 8);
+  b.Output(b.Node("MatMul", {x, w}));
+  std::string& data = *b.mutable_model().mutable_graph()->mutable_initializer(0)->mutable_raw_data();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  ASSERT_GE(data.size(), sizeof(nan));
+  std::memcpy(data.data(), &nan, sizeof(nan));
+  WriteModel(b);
+  EXPECT_THAT(Quantize({.precision = Precision::kWeightsInt8}).status().message(), HasSubstr("has the element nan"));
+}
+
+TEST_F(QuantizeModelTest, SamplesOfOneElementVaryFromFileToFile) {
+  ModelBuilder b("m", 17);
+  b.Output(b.Node("MatMul", {b.Input("x", {1, 1}), b.Weight({1, 4}, 1)}));
+  WriteModel(b);
+  WriteSamples("a.npz", {{"x", Floats({1, 1}, {1.0F})}});
+  WriteSamples("b.npz", {{"x", Floats({1, 1}, {2.0F})}});
+  EXPECT_TRUE(Quantize({.calibration = folder_.path().string()}).ok());
 }
 
 TEST_F(QuantizeModelTest, BadSamplesAreRefused) {

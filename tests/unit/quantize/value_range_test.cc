@@ -45,13 +45,14 @@ TEST(Histogram, KeepsItsCountsWhenItWidens) {
   EXPECT_EQ(below, 1) << "-700 alone";
 }
 
-TEST(Histogram, AddsAnother) {
-  Histogram sum = Of({1, 2, 3});
-  sum.Add(Of({-100, 0.5}));
-  sum.Add(Histogram());
-  EXPECT_EQ(sum.total(), 5);
-  EXPECT_EQ(sum.low(), -100);
-  EXPECT_EQ(sum.high(), 3);
+TEST(Histogram, TakesTheLargestNumbers) {
+  const Histogram histogram = Of({3.4e38F, -3.4e38F, 1.0F, 2e38F});
+  EXPECT_EQ(histogram.total(), 4);
+  for (const RangeMethod method : {RangeMethod::kPercentile, RangeMethod::kSquaredError}) {
+    const ValueRange range = ChooseRange(histogram, method, 100);
+    EXPECT_GT(range.high, 1e38F) << static_cast<int>(method);
+    EXPECT_LT(range.low, -1e38F) << static_cast<int>(method);
+  }
 }
 
 TEST(ChooseRange, MinMaxTakesAllAndZero) {
