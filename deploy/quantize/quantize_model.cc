@@ -263,10 +263,10 @@ absl::StatusOr<QuantizeReport> QuantizeModel(const std::string& path, const std:
                                                          options.compile.import.may_read));
   const bool dynamic = options.precision == Precision::kDynamicInt8;
   if (const int64_t first = dynamic ? kFirstDynamicOpset : kFirstOpset; model.opset() < first) {
-    return absl::FailedPreconditionError(
-        fmt::format("{}: its opset is {}, and {} exists since opset {}; export it again, or convert it with "
-                    "onnx.version_converter.convert_version(model, 13)",
-                    path, model.opset(), dynamic ? "DynamicQuantizeLinear" : "QuantizeLinear", first));
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: its opset is {}, and the operators of this quantization exist since opset {}; export it again, or "
+        "convert it with onnx.version_converter.convert_version(model, 13)",
+        path, model.opset(), first));
   }
   Quantization quantization(path, std::move(model), options);
   HONE_RETURN_IF_ERROR(quantization.ReadSamples());

@@ -10,10 +10,9 @@
 namespace hone::quantize {
 namespace {
 
-constexpr int kSteps = 255;               // from the lowest to the highest number of 8 bits
-constexpr int kCandidates = 96;           // ranges that are tried for each end, besides all of it
-constexpr double kLargestExponent = 127;  // of a power of two in f32
-constexpr double kSmallest = 1e-30;       // below, an f32 scale loses digits
+constexpr int kSteps = 255;          // from the lowest to the highest number of 8 bits
+constexpr int kCandidates = 96;      // ranges that are tried for each end, besides all of it
+constexpr double kSmallest = 1e-30;  // below, an f32 scale loses digits
 
 // A part of the range that is tried, from all of it for 0 to 1/64 of it.
 double PartOf(int candidate) { return std::exp2(-candidate / 16.0); }
@@ -110,7 +109,7 @@ ValueRange Percentile(const Histogram& values, const ValueRange& all, double per
 
 }  // namespace
 
-void Histogram::Widen(float limit) {
+void Histogram::Widen(double limit) {
   if (limit_ == 0) {
     limit_ = limit;
     return;
@@ -129,9 +128,8 @@ void Histogram::Add(std::span<const float> values) {
   low_ = empty() ? low : std::min(low_, low);
   high_ = empty() ? high : std::max(high_, high);
   const double largest = std::max({std::abs(static_cast<double>(low)), std::abs(static_cast<double>(high)), kSmallest});
-  // A limit above the largest value, so that no value is on the edge of the last bin, unless f32 has no such power of
-  // two.
-  Widen(static_cast<float>(std::exp2(std::min(std::floor(std::log2(largest)) + 1, kLargestExponent))));
+  // A limit above the largest value, so that no value is on the edge of the last bin.
+  Widen(std::exp2(std::floor(std::log2(largest)) + 1));
   const float to_bin = static_cast<float>(kBins / (2.0 * limit_)), middle = kBins / 2;
   for (const float value : values) {
     const int bin = static_cast<int>(value * to_bin + middle);

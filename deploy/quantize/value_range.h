@@ -31,9 +31,9 @@ class Histogram {
   const std::vector<int64_t>& counts() const { return counts_; }
 
  private:
-  void Widen(float limit);
+  void Widen(double limit);
 
-  float limit_ = 0;  // bins lie from -limit_ to limit_; a power of two, or 0 before the first value
+  double limit_ = 0;  // bins lie from -limit_ to limit_; a power of two, or 0 before the first value
   float low_ = 0, high_ = 0;
   int64_t total_ = 0, zeros_ = 0;
   std::vector<int64_t> counts_;
