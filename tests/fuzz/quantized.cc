@@ -16,7 +16,9 @@ constexpr double kStep = 1.0 / 32, kWeightStep = 1.0 / 64, kResultStep = 15 * kS
 
 DType ByteType(Grower& g) { return g.OneIn(2) ? DType::kUInt8 : DType::kInt8; }
 
+// kAbsent if q is.
 ValueId Dequantize(Grower& g, ValueId q, double step) {
+  if (q == kAbsent) return kAbsent;
   std::vector<ValueId> inputs = {q, g.Scalar(DType::kFloat32, step)};
   if (!g.OneIn(4)) inputs.push_back(g.Scalar(g.TypeOf(q).dtype, static_cast<double>(g.Below(5))));
   return g.GrowOne("DequantizeLinear", inputs, Effect::kMoves);
